@@ -32,12 +32,14 @@ def main() -> None:
     except utils.OperationalError as error:
         from django.conf import settings
 
-        from ipam_site import pooler
+        from ipam_site import database_url
 
         why = str(error).strip().partition("\n")[0]
-        if isinstance(error, pooler.PoolerError):
+        if isinstance(error, database_url.PoolerError):
             sys.exit(why)
-        hint = f". {pooler.HINTS['pooler']}" if pooler.REFUSES in why else ""
+        hint = (
+            f". {database_url.POOLER_HINTS['pooler']}" if database_url.POOLER_REFUSES in why else ""
+        )
         sys.exit(
             f"The database did not answer ({why}). Its address is from {settings.IPAM_SERVERS_FROM}{hint}"
         )

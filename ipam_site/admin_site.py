@@ -235,7 +235,7 @@ UNFOLD: dict[str, Any] = {
             {"title": _("Second factor"), "link": reverse_lazy("mfa_index")},
         ]
     },
-    "COMMAND": {"search_callback": "pools.admin.palette.results", "show_history": True},
+    "COMMAND": {"search_callback": "pools.admin.find.palette", "show_history": True},
     "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {
         "show_search": False,

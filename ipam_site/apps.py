@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.backends import signals
 from django.db.models.signals import pre_migrate
 
-from ipam_site import checks as site_checks, pooler
+from ipam_site import checks as site_checks, database_url
 
 
 class SiteConfig(AppConfig):
@@ -18,7 +18,7 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         checks.register(site_checks.key_ring, deploy=True)
         checks.register(site_checks.sign_on)
-        signals.connection_created.connect(pooler.check_first_connection)
+        signals.connection_created.connect(database_url.check_first_connection)
         pre_migrate.connect(_require_schema, sender=self)
 
 

@@ -1,4 +1,4 @@
-"""Convert DATABASE_URL to an entry of Django's DATABASES, with the limits of the kind of process.
+"""Convert DATABASE_URL to an entry of Django's DATABASES, with the limits of the kind of process; refuse unusable poolers.
 
 `postgresql://user:password@host:port/name?sslmode=require`: libpq reads it, as it does for psql and pg_dump.
 Errors never contain a part of the URL, because it has the password.
@@ -8,7 +8,9 @@ import re
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.core import exceptions
+from django.db import utils
 from psycopg import conninfo
 
 from ipam_site import env
@@ -16,10 +18,15 @@ from ipam_site import env
 # pg_dump and psql read it on their command line only, which all users of the machine see.
 _SEEN = {"sslpassword"}
 UNENCODED = "percent-encode the password (and the user): / is %2F, ? is %3F, # is %23, [ is %5B, ] is %5D, @ is %40, % is %25"
-# A setting of the session that only shows that settings arrive (ipam_site/pooler.py).
+# A setting of the session that only shows that settings arrive: `_pooler_fault` looks.
 MARK = "-c ipam.settings=sent"
 # By kind of process: a web request must not use a connection for long.
-STATEMENT_TIMEOUT_MS = {"web": 5_000, "worker": 60_000, "beat": 60_000, "command": 0}
+STATEMENT_TIMEOUT_MS: dict[str, int] = {
+    "web": 5_000,
+    "worker": 60_000,
+    "beat": 60_000,
+    "command": 0,
+}
 
 
 def entry(url: str, *, role: str, pooler: bool) -> dict[str, Any]:
@@ -92,3 +99,55 @@ def parse_url(url: str) -> dict[str, Any]:
 
 def _wrong(reason: str) -> exceptions.ImproperlyConfigured:
     return exceptions.ImproperlyConfigured(f"DATABASE_URL: {reason}")
+
+
+# --- poolers in transaction mode --------------------------------------------------------------------
+# Each process looks at its first connection, /readyz at each of its own (docs/how-to/high-availability.md).
+
+# What PgBouncer answers to settings of a session.
+POOLER_REFUSES = "unsupported startup parameter"
+POOLER_HINTS = {
+    "pooler": "DATABASE_URL leads to a pooler that takes no settings of a session: set DB_POOLER=1",
+    "no limits": "the pooler's connections have no statement_timeout or no lock_timeout: give it or the role both",
+}
+
+_usable = False  # in this process
+
+
+class PoolerError(utils.OperationalError):
+    """The pooler cannot be used as it is, or with the present settings."""
+
+
+def check_first_connection(connection: Any, **_: object) -> None:
+    """Raise PoolerError, and close the connection, if it leads through an unusable pooler."""
+    global _usable  # noqa: PLW0603  # one pooler for each process
+    if _usable:
+        return
+    if status := _pooler_fault(connection.connection):
+        connection.close()
+        raise _pooler_error(status)
+    _usable = True
+
+
+def require_limits(connection: Any) -> None:
+    """Raise PoolerError if connections have no limits: for a command that starts other processes."""
+    connection.ensure_connection()
+    if settings.DB_POOLER and not has_limits(connection.connection):
+        raise _pooler_error("no limits")
+
+
+def _pooler_error(status: str) -> PoolerError:
+    return PoolerError(f"{POOLER_HINTS[status]} (docs/how-to/high-availability.md#poolers)")
+
+
+def _pooler_fault(probe: psycopg.Connection[Any]) -> str:
+    if not settings.DB_POOLER:
+        row = probe.execute("SELECT current_setting('ipam.settings', true)").fetchone()
+        return "" if row == ("sent",) else "pooler"
+    return "" if settings.IPAM_ROLE == "command" or has_limits(probe) else "no limits"
+
+
+def has_limits(probe: psycopg.Connection[Any]) -> bool:
+    """Return True if statements and waits for locks are limited on this connection."""
+    limits = "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
+    return "0" not in (probe.execute(limits).fetchone() or ("0",))

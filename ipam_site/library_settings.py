@@ -19,7 +19,6 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 # Tasks store their results in the register's tables; no result backend is needed.
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_RESULT_BACKEND = None
 # No task may run forever; the soft limit lets it end its transaction first.
 CELERY_TASK_TIME_LIMIT = 240
 CELERY_TASK_SOFT_TIME_LIMIT = 210
@@ -47,7 +46,6 @@ CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
 CELERY_TASK_ROUTES = {"pools.tasks.reconcile": {"queue": "ipam.clusters"}}
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 # Messages are only hints to process rows: a web request does not wait for an unavailable broker.
-CELERY_TASK_PUBLISH_RETRY = True
 CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "max_retries": 2,
     "interval_start": 0,

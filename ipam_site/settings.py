@@ -57,15 +57,9 @@ if IPAM_SECOND_FACTOR not in {"optional", "administrators", "everybody"}:
     raise exceptions.ImproperlyConfigured(
         "IPAM_SECOND_FACTOR must be optional, administrators or everybody"
     )
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_ENGINE = "pools.platform.sessions"
 SESSION_COOKIE_AGE = 12 * 3600
-CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "ipam_site.http.problems.csrf_failure"
-SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 
 _STRICT_CSP: dict[str, list[str]] = {
     "default-src": [csp.SELF],
@@ -212,8 +206,8 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 AUTHENTICATION_BACKENDS = [
-    "ipam_site.backends.Accounts",
-    "ipam_site.backends.ClusterOwners",
+    "ipam_site.sign_on.gate.Accounts",
+    "ipam_site.sign_on.gate.ClusterOwners",
 ]
 if IPAM_LDAP_URL and ldap_settings.is_installed():  # otherwise `check` fails
     AUTHENTICATION_BACKENDS.append(ldap_settings.BACKEND)
@@ -257,8 +251,6 @@ LANGUAGE_CODE = "en-us"
 FORMAT_MODULE_PATH = ["ipam_site.formats"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
-USE_TZ = True
-USE_I18N = True
 
 STATIC_URL = "/static/"
 _static = BASE_DIR / "static"

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from pools.admin import events as admin_events, find
-from pools.admin.clusters import address_claims as address_claims_admin
+from pools.admin.clusters import observed as observed_admin
 from pools.admin.overview import overview
 from pools.admin.pools import topology
 from pools.cidr_migrations import demo as migration_demo
@@ -182,7 +182,7 @@ ADDRESS_SPACE = Extension(
         metric_registry.totals,
     ),
     searched=searched.COLUMNS,
-    find_tables=address_claims_admin.TABLES,
+    find_tables=observed_admin.FIND_TABLES,
     find_permissions=("pools.view_block",),
     imports={RegisterImport.KIND: import_drafts.IMPORTS},
     journal_subjects=(

@@ -8,9 +8,11 @@ import secrets
 import shutil
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.parse
 from collections.abc import Iterator
 from typing import Any
@@ -155,3 +157,16 @@ def heard(canary: socket.socket) -> bool:
         canary.accept()[0].close()
         return True
     return False
+
+
+@contextlib.contextmanager
+def in_thread(server: socketserver.BaseServer) -> Iterator[None]:
+    """Serve what is asked within, and end then."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

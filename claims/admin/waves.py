@@ -1,6 +1,5 @@
 """Migration waves, VMs that are migrated together: list, form, and the page with their readiness."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -8,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import BadRequest
 from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import lazy
 from django.utils.safestring import SafeString
@@ -20,7 +18,7 @@ from claims.admin.imports import vm as import_page
 from claims.imports import drafts
 from claims.models import Network, VMImport, Wave
 from claims.waves import readiness, waves
-from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
+from claims.waves.readiness import NOT_READY, READY, WARNING, WaveReadiness
 from pools.core import errors
 from pools.models import Cluster
 from pools.models.imports import ImportStatus as Status
@@ -87,20 +85,20 @@ def wave_page(request: HttpRequest, wave: Wave) -> HttpResponse:
         title=wave.name,
         report=report,
         headline=_headline(report),
-        chips=list(_chips(report, wave, chosen_status)),
-        machines=[_vm_row(machine) for machine in shown],
+        chips=_chips(report, wave, chosen_status),
+        machines=[
+            (
+                machine,
+                readiness_badge(machine.status),
+                [
+                    (interface, import_page.vm_status_badge(interface.vm_status))
+                    for interface in machine.interfaces
+                ],
+            )
+            for machine in shown
+        ],
         hidden=0 if on_paper else max(len(machines) - MOST_VMS, 0),
         on_paper=on_paper,
-        networks=[
-            {
-                "fit": fit,
-                "badge": display.badge("refused", "✕", gettext("no"))
-                if fit.reasons
-                else display.badge("ok", "●", gettext("yes")),
-                "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
-            }
-            for fit in report.networks
-        ],
         may_change=not on_paper and request.user.has_perm("claims.change_wave"),
         imports=_available_imports(request, wave),
         lines=submitted_lines,
@@ -125,38 +123,16 @@ def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     return readiness_badge(WARNING if report.counts[WARNING] else READY), vms_text
 
 
-def _chips(report: WaveReadiness, wave: Wave, chosen_status: str) -> Iterator[dict[str, Any]]:
+def _chips(report: WaveReadiness, wave: Wave, chosen: str) -> list[display.Chip]:
     here = display.url_of(wave)
-    yield {
-        "name": gettext("All"),
-        "count": len(report.machines),
-        "url": here,
-        "chosen": not chosen_status,
-    }
-    for status, count in report.counts.items():
-        if count or status == chosen_status:
-            url = f"{here}?status={status}"
-            yield {
-                "badge": readiness_badge(status),
-                "count": count,
-                "url": url,
-                "chosen": status == chosen_status,
-            }
-
-
-def _vm_row(machine: WaveMachine) -> dict[str, Any]:
-    return {
-        "machine": machine,
-        "badge": readiness_badge(machine.status),
-        "interfaces": [
-            (
-                interface,
-                import_page.vm_status_badge(interface.vm_status),
-                reverse("admin:claims_network_change", args=[interface.network_id]),
-            )
-            for interface in machine.interfaces
-        ],
-    }
+    return [
+        (gettext("All"), len(report.machines), here, not chosen),
+        *(
+            (readiness_badge(status), count, f"{here}?status={status}", status == chosen)
+            for status, count in report.counts.items()
+            if count or status == chosen
+        ),
+    ]
 
 
 def _available_imports(request: HttpRequest, wave: Wave) -> list[VMImport]:

@@ -16,15 +16,15 @@ imports reserve nothing.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_interface
+from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
 from claims.address_index import index
-from claims.core.entries import EntrySpec
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
-from claims.imports import rows as import_rows, validation
+from claims.imports import matches, rows as import_rows, validation
 from claims.ipamclaims import ingest, ipamclaims
 from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Network, VMImport, VMRow
 from claims.models.imports import ImportTarget
@@ -72,10 +72,15 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
     for network in networks:
         rows = _written_rows(vm_import).filter(values__network=network.pk)
         for batch in stored_rows.in_batches(rows, BATCH):
+            registered = _registered(vm_import, batch)
+            new = [row for row in batch if row.object_id not in registered]
+            changed = [
+                (registered[row.object_id], row) for row in batch if row.object_id in registered
+            ]
             if vm_import.target == ImportTarget.IPAMCLAIMS:
-                _write_claims(vm_import, network, batch)
+                _write_claims(network, new, changed)
             else:
-                _write_entries(vm_import, ippool_ids[network.pk], batch, author)
+                _write_entries(vm_import, ippool_ids[network.pk], new, changed, author)
             for row in batch:
                 row.written = True
             stored_rows.save_results(batch)
@@ -124,75 +129,36 @@ def ippool_name(network: Network) -> str:
     return f"{name}-{network.pk}" if is_taken else name
 
 
-# --- entries --------------------------------------------------------------------------------------
+def _registered(vm_import: VMImport, rows: Sequence[VMRow]) -> dict[int, Any]:
+    """Return the entries or the claims that rows are about, by their id."""
+    model: type[Any] = IPAMClaim if vm_import.target == ImportTarget.IPAMCLAIMS else Entry
+    return dict(model.objects.in_bulk([row.object_id for row in rows if row.object_id]))
 
 
 def _write_entries(
-    vm_import: VMImport, ippool_id: int, batch: Sequence[VMRow], author: events.Author
+    vm_import: VMImport,
+    ippool_id: int,
+    new: Sequence[VMRow],
+    changed: Sequence[tuple[Entry, VMRow]],
+    author: events.Author,
 ) -> None:
-    existing_entries = Entry.objects.in_bulk([row.object_id for row in batch if row.object_id])
-    changed = [
-        _changed_entry(existing_entries[row.object_id], row)
-        for row in batch
-        if row.object_id in existing_entries
-    ]
     if changed:
-        ippool = IPPool.objects.get(pk=ippool_id)
-        entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
-    new = [row for row in batch if row.object_id not in existing_entries]
-    source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
+        diff = entries.EntryDiff(changed=[matches.changed_entry(*pair) for pair in changed])
+        entries.apply_diff(IPPool.objects.get(pk=ippool_id), diff, {}, author=author)
     if new:
-        added = entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
+        specs = [matches.spec(row) for row in new]
+        source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
+        added = entries.add(ippool_id, specs, source=source, author=author)
         for row, entry in zip(new, added, strict=True):
             row.object_id = entry.pk
 
 
-def _spec(row: VMRow) -> EntrySpec:
-    return EntrySpec(row.mac or "", tuple(row.ips), row.vm, row.namespace, row.note)
-
-
-def _changed_entry(entry: Entry, row: VMRow) -> entries.EntryRow:
-    """Return the entry with the values of the row; an empty value of the row keeps the entry's value."""
-    return entries.EntryRow(
-        entry.pk,
-        entry.mac or "",
-        tuple(row.ips),
-        row.vm or entry.vm,
-        row.namespace or entry.namespace,
-        row.note or entry.note,
-    )
-
-
-# --- claims ---------------------------------------------------------------------------------------
-
-
-def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[VMRow]) -> None:
-    existing_claims = IPAMClaim.objects.in_bulk([row.object_id for row in batch if row.object_id])
-    changed = [
-        _changed_claim(existing_claims[row.object_id], row)
-        for row in batch
-        if row.object_id in existing_claims
-    ]
-    new = [row for row in batch if row.object_id not in existing_claims]
-    new_claims = _insert(vm_import, network, new) if new else []
-    if changed:
-        ingest.store(changed, *CHANGED_COLUMNS)
-    index.write(claims=[*changed, *new_claims])
-    for row, claim in zip(new, new_claims, strict=True):
-        row.object_id = claim.pk
-
-
-def _changed_claim(claim: IPAMClaim, row: VMRow) -> IPAMClaim:
-    claim.mac = row.mac or claim.mac
-    claim.ips_requested = list(row.ips) or claim.ips_requested
-    claim.note = row.note or claim.note
-    return claim
-
-
-def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> list[IPAMClaim]:
-    claims = [
+def _write_claims(
+    network: Network, new: Sequence[VMRow], changed: Sequence[tuple[IPAMClaim, VMRow]]
+) -> None:
+    new_claims = [
         IPAMClaim(
-            cluster_id=vm_import.cluster_id,
+            cluster_id=network.cluster_id,
             network=network,
             namespace=row.namespace,
             name=row.claim_name,
@@ -201,9 +167,15 @@ def _insert(vm_import: VMImport, network: Network, rows: Sequence[VMRow]) -> lis
             vm=row.vm,
             note=row.note,
         )
-        for row in rows
+        for row in new
     ]
-    return IPAMClaim.objects.bulk_create(claims, batch_size=2_000)
+    IPAMClaim.objects.bulk_create(new_claims, batch_size=2_000)
+    changed_claims = [matches.changed_claim(*pair) for pair in changed]
+    if changed_claims:
+        ingest.store(changed_claims, *CHANGED_COLUMNS)
+    index.write(claims=[*changed_claims, *new_claims])
+    for row, claim in zip(new, new_claims, strict=True):
+        row.object_id = claim.pk
 
 
 # --- undo -----------------------------------------------------------------------------------------
@@ -223,57 +195,49 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     check_not_in_use(vm_import)
     rows_done = 0
     for batch in stored_rows.in_batches(rows, BATCH):
+        registered = _registered(vm_import, batch)
+        present = [  # others are deleted already
+            (registered[row.object_id], row) for row in batch if row.object_id in registered
+        ]
+        created = [item for item, row in present if row.status == RowStatus.NEW]
+        changed = [
+            (i, row.before) for i, row in present if row.status != RowStatus.NEW and row.before
+        ]
         if vm_import.target == ImportTarget.IPPOOL:
-            _undo_entries(ippools, batch, author)
+            _undo_entries(ippools, created, changed, author)
         else:
-            _undo_claims(batch)
+            _undo_claims(created, changed)
         rows_done += len(batch)
         step(rows_done)
     _end_all_ranges(vm_import)
 
 
 def _undo_entries(
-    ippools: dict[int, IPPool], batch: Sequence[VMRow], author: events.Author
+    ippools: dict[int, IPPool],
+    created: Sequence[Entry],
+    changed: Sequence[tuple[Entry, dict[str, Any]]],
+    author: events.Author,
 ) -> None:
-    entries_by_id = Entry.objects.in_bulk([row.object_id for row in batch])
-    deleted_ids: list[int] = []
-    changed: dict[int, list[entries.EntryRow]] = {}
-    for row in batch:
-        entry = entries_by_id.get(row.object_id)
-        if entry is None:
-            continue  # already deleted
-        if row.status == RowStatus.NEW:
-            deleted_ids.append(entry.pk)
-        elif row.before:
-            previous = entries.EntryRow(
-                entry.pk,
-                entry.mac or "",
-                tuple(row.before["ips"]),
-                *(row.before[name] for name in ("vm", "namespace", "note")),
-            )
-            changed.setdefault(entry.ippool_id, []).append(previous)
-    entries.delete(deleted_ids, author=author)
-    for pk, changed_rows in changed.items():
-        entries.apply_diff(ippools[pk], entries.EntryDiff(changed=changed_rows), {}, author=author)
+    entries.delete([entry.pk for entry in created], author=author)
+    by_ippool: dict[int, list[entries.EntryRow]] = {}
+    for entry, before in changed:
+        texts = (before[name] for name in ("vm", "namespace", "note"))
+        previous = entries.EntryRow(entry.pk, entry.mac or "", tuple(before["ips"]), *texts)
+        by_ippool.setdefault(entry.ippool_id, []).append(previous)
+    for pk, previous_rows in by_ippool.items():
+        entries.apply_diff(ippools[pk], entries.EntryDiff(changed=previous_rows), {}, author=author)
 
 
-def _undo_claims(batch: Sequence[VMRow]) -> None:
-    claims_by_id = IPAMClaim.objects.in_bulk([row.object_id for row in batch])
-    deleted_claims, changed = [], []
-    for row in batch:
-        claim = claims_by_id.get(row.object_id)
-        if claim is None:
-            continue
-        if row.status == RowStatus.NEW:
-            deleted_claims.append(claim)
-        elif row.before:
-            claim.mac, claim.ips_requested = row.before["mac"], row.before["ips"]
-            claim.note = row.before["note"]
-            changed.append(claim)
-    ingest.delete(deleted_claims)
-    if changed:
-        ingest.store(changed, *CHANGED_COLUMNS)
-        index.write(claims=changed)
+def _undo_claims(
+    created: Sequence[IPAMClaim], changed: Sequence[tuple[IPAMClaim, dict[str, Any]]]
+) -> None:
+    ingest.delete(created)
+    for claim, before in changed:
+        claim.mac, claim.ips_requested = before["mac"], before["ips"]
+        claim.note = before["note"]
+    if restored := [claim for claim, _ in changed]:
+        ingest.store(restored, *CHANGED_COLUMNS)
+        index.write(claims=restored)
 
 
 def check_not_in_use(vm_import: VMImport) -> None:
@@ -299,12 +263,14 @@ def _withhold(vm_import: VMImport) -> None:
             Q(values__network__in=[*networks]) | Q(values__network=None)
         ).order_by("number")
         if noted := list(_noted(cidr)):
-            written = set(_written_addresses(on_network))
+            lists = on_network.filter(written=True).values_list("values__ips", flat=True)
+            written = {ip_interface(text).ip for ips in lists for text in ips}
             _end_ranges(cidr, [row for row in noted if row.first in written])
         names: dict[Address, str] = {}
-        for address, name in _in_use(on_network.filter(status__in=_LEFT_OUT)):
-            if address in cidr.cidr:
-                names.setdefault(address, name)
+        for row in on_network.filter(status__in=_LEFT_OUT):
+            for address in import_rows.addresses_in_use(row):
+                if address in cidr.cidr:
+                    names.setdefault(address, row.vm or row.source_vm or row.source_mac)
         if names:
             _reserve(cidr, names, vm_import)
 
@@ -325,18 +291,6 @@ def _reserve(cidr: PoolCIDR, names: Mapping[Address, str], vm_import: VMImport) 
             reserved += 1
     if reserved:
         _note_change(cidr)
-
-
-def _written_addresses(rows: QuerySet[VMRow]) -> Iterator[Address]:
-    for ips in rows.filter(written=True).values_list("values__ips", flat=True):
-        yield from (ip_interface(text).ip for text in ips)
-
-
-def _in_use(rows: QuerySet[VMRow]) -> Iterator[tuple[Address, str]]:
-    """Yield each address that the rows say is in use, with the name of its VM."""
-    for row in rows:
-        for address in import_rows.addresses_in_use(row):
-            yield address, row.vm or row.source_vm or row.source_mac
 
 
 def _end_all_ranges(vm_import: VMImport) -> None:

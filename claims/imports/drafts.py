@@ -6,7 +6,7 @@ addresses of its network.
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_interface
+from ipaddress import ip_interface
 from itertools import islice
 from typing import Any
 
@@ -67,21 +67,14 @@ def correct_row(vm_import: VMImport, number: int, values: Mapping[str, Any]) -> 
     """
     row = _get_row(vm_import, number)
     before = copy.copy(row)
-    texts: dict[str, Any] = {
-        name: [import_rows.clean(text) for text in value if text.strip()]
-        if name == "ips"
-        else import_rows.clean(value, 500 if name == "note" else import_rows.LONGEST)
-        for name, value in values.items()
-    }
-    if problems := row.texts.get("problems"):
-        texts["problems"] = [
-            problem for problem in problems if problem["field"].partition(".")[0] not in values
-        ]
-        texts["refused"] = row.texts["refused"] and values.keys().isdisjoint({"vm", "mac", "ips"})
+    problems = [
+        problem for problem in row.file_problems if problem["field"].partition(".")[0] not in values
+    ]
+    refused = row.refused and values.keys().isdisjoint({"vm", "mac", "ips"})
+    texts = {**import_rows.clean_texts(values), "problems": problems, "refused": refused}
     row.texts = row.texts | texts
     row.corrected, row.skipped = True, False
-    import_rows.resolve_again(row, import_rows.Destinations(vm_import))
-    stored_rows.save([row])
+    import_rows.save_resolved([row], import_rows.Destinations(vm_import))
     validation.validate(vm_import, [before, row])
     states.mark_drafted(vm_import)
 
@@ -122,7 +115,7 @@ class VMImports(lifecycle.Imports[VMImport]):
         self, row: VMImport, uploads: Sequence[lifecycle.Upload]
     ) -> formats.FileReading | None:
         ((name, content),) = uploads
-        reading = formats.open_file(name, content)
+        reading = formats.open_file(content)
         row.file_name = import_rows.clean(name, 255)
         row.format, row.rows_total = reading.format, reading.total
         is_large = sum(1 for _ in islice(reading.rows(), states.SMALL + 1)) > states.SMALL
@@ -133,8 +126,8 @@ class VMImports(lifecycle.Imports[VMImport]):
         row: VMImport,  # noqa: ARG002  # VMs come from files only
         uploads: Sequence[lifecycle.Upload],
     ) -> formats.FileReading:
-        ((name, content),) = uploads
-        return formats.open_file(name, content, already_counted=True)
+        ((_name, content),) = uploads
+        return formats.open_file(content, already_counted=True)
 
     def store(self, row: VMImport, reading: formats.FileReading, step: lifecycle.Step) -> None:
         mapping.remember_port_groups(row)
@@ -245,29 +238,22 @@ def _free_addresses(
 
     Addresses of the row `excluded_number` count as free. The iterators raise PoolExhausted.
     """
-    free_by_family: dict[int, Iterator[str]] = {}
-    for subnet in udn.readable_networks(network.subnets):
-        if subnet.version not in free_by_family:
-            free_by_family[subnet.version] = _unused_addresses(
-                vm_import, network, subnet, excluded_number
-            )
-    return free_by_family
-
-
-def _unused_addresses(
-    vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, excluded_number: int
-) -> Iterator[str]:
     # Rows that cannot be parsed or have no network: what their texts name.
     others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
-    named = [
-        int(address)
-        for row in others
-        for address in import_rows.addresses_in_use(row)
-        if address.version == subnet.version
-    ]
-    return network_pools.unused_addresses(
-        network, subnet, import_id=vm_import.pk, row_number=excluded_number, named=named
-    )
+    named = [address for row in others for address in import_rows.addresses_in_use(row)]
+    subnets = {
+        subnet.version: subnet for subnet in reversed(udn.readable_networks(network.subnets))
+    }
+    return {
+        version: network_pools.unused_addresses(
+            network,
+            subnet,
+            import_id=vm_import.pk,
+            row_number=excluded_number,
+            named=[int(address) for address in named if address.version == version],
+        )
+        for version, subnet in subnets.items()
+    }
 
 
 def _get_row(vm_import: VMImport, number: int) -> VMRow:

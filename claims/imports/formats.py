@@ -83,13 +83,8 @@ class FileReading:
             yield row
 
 
-def open_file(
-    name: str,  # noqa: ARG001  # not trusted
-    data: bytes,
-    *,
-    already_counted: bool = False,
-) -> FileReading:
-    """Recognise a file of at most 20 MiB; `name` is the sender's file name.
+def open_file(data: bytes, *, already_counted: bool = False) -> FileReading:
+    """Recognise a file of at most 20 MiB, by its content alone.
 
     A text file is read to its end once to count its rows, unless `already_counted` is set.
 
@@ -102,7 +97,7 @@ def open_file(
         text = file_tables.decode(lambda: io.BytesIO(data))
         if kind := _sniff(text):
             reading = _read_document(text.read(), kind)
-            reading.notes = text.notes
+            reading.notes = (*text.notes, *reading.notes)
             return reading
     return _reading(
         file_tables.read_tables(data, columns.find_header), already_counted=already_counted
@@ -114,9 +109,9 @@ def rows_upload(rows: Sequence[object]) -> Upload:
     return "", json.dumps({"rows": rows}, ensure_ascii=False).encode()
 
 
-def recognise(name: str, content: bytes) -> Recognition:
+def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # the name is not trusted
     """Return what a file is read as, and by which columns or objects. Raises InvalidInput as `open_file` does."""
-    reading = open_file(name, content, already_counted=True)
+    reading = open_file(content, already_counted=True)
     layout = reading.layout
     if layout is None:
         return Recognition(reading.format, Certainty.PRODUCT, "the objects in it")

@@ -9,13 +9,14 @@ from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import Any
 
+from django.db.models import Count
+
 from claims.access import namespaces
 from claims.imports import formats, rows
 from claims.models import NAD, Network, PortGroup, VMImport
 from claims.networks import networks
 from pools.core import addresses, errors, holders
 from pools.models.imports import RowStatus
-from pools.platform import database
 from pools.platform.imports import lifecycle
 
 MOST_PORT_GROUPS = 1_000
@@ -102,7 +103,8 @@ def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
     """
     destinations = rows.Destinations(vm_import)
     groups = []
-    for name, count in database.rows(_PORT_GROUPS, [vm_import.pk]):
+    counts = vm_import.rows.order_by().values_list("texts__port_group").annotate(count=Count("*"))
+    for name, count in counts.order_by("texts__port_group")[:MOST_PORT_GROUPS]:
         destination = destinations.find(name)
         groups.append(
             {
@@ -113,12 +115,6 @@ def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
             }
         )
     return groups
-
-
-_PORT_GROUPS = """
-    SELECT port_group, count(*) FROM claims_vm_row WHERE source_import_id = %s
-    GROUP BY port_group ORDER BY port_group LIMIT 1000
-"""
 
 
 def without_namespace(vm_import: VMImport) -> int:
@@ -159,7 +155,7 @@ def find_by_addresses(upload: lifecycle.Upload, user: Any) -> Network | None:
 def _addresses(upload: lifecycle.Upload) -> Iterator[addresses.Address]:
     """Yield the valid addresses of the first rows."""
     unique_addresses: dict[addresses.Address, None] = {}
-    for row in islice(formats.open_file(*upload).rows(), MOST_ROWS_READ):
+    for row in islice(formats.open_file(upload[1]).rows(), MOST_ROWS_READ):
         for text in row.ips:
             try:
                 unique_addresses[ip_address(text.partition("/")[0])] = None

@@ -7,7 +7,7 @@ network's subnet, with a remark.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import islice
@@ -47,14 +47,6 @@ DECLINED = {
 _HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # do not make a row unusable
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-_NO_VALUES: Mapping[str, Any] = {
-    "network": None,
-    "vm": "",
-    "namespace": "",
-    "mac": None,
-    "ips": [],
-    "claim_name": "",
-}
 
 _Reasons = list[tuple[str, str]]  # code, message
 
@@ -143,49 +135,42 @@ def store(
     numbered = enumerate(interfaces, start=1)
     rows_done = 0
     while batch := list(islice(numbered, BATCH)):
-        # A list: the connection is busy while COPY runs, and a destination may have to be read.
-        rows = []
-        for number, interface in batch:
-            source = _cleaned(interface)
-            row = VMRow(
+        rows = [
+            VMRow(
                 source_import_id=vm_import.pk,
                 number=number,
-                file=clean(source.sheet, 64) if source.sheet else "",
-                line=source.row,
-                texts=_texts(source),
+                file=clean(interface.sheet, 64),
+                line=interface.row,
+                texts=_texts(interface),
             )
-            resolve(row, source, destinations)
-            rows.append(row)
-        stored_rows.save(rows)
-        rows_done += len(batch)
+            for number, interface in batch
+        ]
+        save_resolved(rows, destinations)
+        rows_done += len(rows)
         step(rows_done)
     return rows_done
 
 
-def _texts(source: VMInterface) -> dict[str, Any]:
+def _texts(interface: VMInterface) -> dict[str, Any]:
     """Return what a row of a file says, with the problems of the file itself and whether they refuse the row."""
-    texts: dict[str, Any] = {name: getattr(source, name) for name in TEXTS}
-    if source.problems:
-        texts |= {"problems": _problems(source.problems), "refused": source.refused}
+    texts = clean_texts({name: getattr(interface, name) for name in TEXTS})
+    if interface.problems:
+        problems = [
+            {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
+            for problem in interface.problems
+        ]
+        texts |= {"problems": problems, "refused": interface.refused}
     return texts
 
 
-def _cleaned(source: VMInterface) -> VMInterface:
-    """Return the source values, cleaned for storage; nearly every row needs no change."""
-    text = "".join(
-        (source.vm, source.mac, source.port_group, source.namespace, source.note, *source.ips)
-    )
-    if len(text) <= LONGEST and text.isprintable():
-        return source
-    return dataclasses.replace(
-        source,
-        vm=clean(source.vm),
-        mac=clean(source.mac),
-        ips=tuple(map(clean, source.ips)),
-        port_group=clean(source.port_group),
-        namespace=clean(source.namespace),
-        note=clean(source.note, _LONGEST_NOTE),
-    )
+def clean_texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of a row's TEXTS as they are stored."""
+    return {
+        name: [clean(text) for text in value if text.strip()]
+        if name == "ips"
+        else clean(value, _LONGEST_NOTE if name == "note" else LONGEST)
+        for name, value in values.items()
+    }
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
@@ -196,32 +181,23 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return " ".join(printable.split())[:longest]
 
 
-def _problems(problems: Iterable[errors.FieldProblem]) -> list[dict[str, str]]:
-    return [
-        {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
-        for problem in problems
-    ]
-
-
 def reread_rows(vm_import: VMImport) -> None:
     """Resolve all rows again by the import's mapping, network and namespace. The caller opens the transaction."""
     destinations = Destinations(vm_import)
     for batch in stored_rows.in_batches(vm_import.rows, BATCH):
-        for row in batch:
-            resolve_again(row, destinations)
-        stored_rows.save(batch)
+        save_resolved(batch, destinations)
 
 
-def resolve_again(row: VMRow, destinations: Destinations) -> None:
-    """Resolve a row with the values that its file, or a correction, has."""
-    problems = tuple(errors.FieldProblem(**problem) for problem in row.texts.get("problems", ()))
-    tuples = {"ips": tuple(row.source_ips), "problems": problems}
-    resolve(row, VMInterface(row.line, **{**row.texts, **tuples}), destinations)
+def save_resolved(rows: Sequence[VMRow], destinations: Destinations) -> None:
+    """Resolve rows by the texts that their file, or a correction, has, and store them."""
+    for row in rows:
+        _resolve(row, destinations)
+    stored_rows.save(rows)
 
 
 def addresses_in_use(row: VMRow) -> Iterator[addresses.Address]:
     """Yield what a row says is in use: also where it cannot be parsed, and the address that its file has of the VM only."""
-    told = [p["value"] for p in row.texts.get("problems", ()) if p["code"] == NO_ADDRESS]
+    told = [p["value"] for p in row.file_problems if p["code"] == NO_ADDRESS]
     text = " ".join(row.ips or [*row.source_ips, *told])
     for version, first, last in parsing.find_spans("address", {"address": text}):
         kind = IPv4Address if version == 4 else IPv6Address
@@ -231,42 +207,42 @@ def addresses_in_use(row: VMRow) -> Iterator[addresses.Address]:
 # --- what a row means on its network --------------------------------------------------------------
 
 
-def resolve(row: VMRow, source: VMInterface, destinations: Destinations) -> None:
+def _resolve(row: VMRow, destinations: Destinations) -> None:
     """Set the values that the row would be written with, and their problems; the first one of an unusable row refuses it."""
-    reasons = [(problem.code, _sentence(problem)) for problem in source.problems]
-    to = destinations.find(source.port_group)
+    reasons = [(p["code"], _sentence(p["value"], p["message"])) for p in row.file_problems]
+    to = destinations.find(row.port_group)
     if to is None:
-        row.values, usable = dict(_NO_VALUES), False
-        reasons.insert(0, (UNMAPPED, _unmapped_message(source.port_group)))
+        row.values, usable = {"network": None, "ips": []}, False
+        group = errors.display_value(row.port_group)
+        what = f" of the port group {group}" if row.port_group else ": the source names none"
+        reasons.insert(0, (UNMAPPED, f"Select the target network{what}."))
     else:
-        row.values, usable = _resolve_on(to, source, destinations, reasons)
+        row.values, usable = _resolve_on(to, row, destinations, reasons)
     row.problems = [{"code": code, "message": clean(message, 500)} for code, message in reasons]
     row.verdict = "" if usable else RowStatus.INVALID.value
 
 
 def _resolve_on(
-    to: Destination, source: VMInterface, destinations: Destinations, reasons: _Reasons
+    to: Destination, row: VMRow, destinations: Destinations, reasons: _Reasons
 ) -> tuple[dict[str, Any], bool]:
     """Return the values of a row on its network, and whether they can be written; add the reasons."""
     network = to.network.name
-    if destinations.are_manifests and source.port_group not in {"", network}:
+    if destinations.are_manifests and row.port_group not in {"", network}:
         message = (
-            f"The manifest is of the network {errors.display_value(source.port_group)}, but the target network of"
+            f"The manifest is of the network {errors.display_value(row.port_group)}, but the target network of"
             f" the row is {network}."
         )
         reasons.append(("another_network", message))
-    vm = _vm(source.vm, reasons, moved=destinations.are_moved)
-    namespace = source.namespace or to.namespace
-    usable = not source.refused and bool(vm or not source.vm)
+    vm = _vm(row.source_vm, reasons, moved=destinations.are_moved)
+    namespace = row.source_namespace or to.namespace
+    usable = not row.refused and bool(vm or not row.source_vm)
     if namespace and (problem := _namespace_problem(namespace)):
         reasons.append(problem)
         usable, namespace = False, ""
-    if destinations.are_moved:
-        source = _set_aside(source, to, destinations, reasons)
-    mac, ips = _mac(source, to, reasons), _ips(source, to, reasons)
-    usable = usable and bool(mac or not source.mac) and bool(ips or not source.ips)
+    mac, ips = _mac(row, to, reasons), _ips(row, to, destinations, reasons)
+    usable = usable and bool(mac or not row.source_mac) and bool(ips or not row.source_ips)
     codes = {code for code, _ in reasons}
-    for code, message in _lacking(source, vm, namespace, destinations):
+    for code, message in _lacking(row, vm, namespace, destinations):
         usable = usable and code == NO_ADDRESS
         if code not in codes:
             reasons.append((code, message))
@@ -289,17 +265,8 @@ def _claim_name(vm: str, network: str, reasons: _Reasons) -> str:
     return name
 
 
-def _unmapped_message(port_group: str) -> str:
-    if not port_group:
-        return "Select the target network: the source names none."
-    return f"Select the target network of the port group {errors.display_value(port_group)}."
-
-
-def _sentence(problem: errors.FieldProblem) -> str:
-    message = problem.message
-    if problem.value and problem.value not in message:
-        return f"{problem.value}: {message}"
-    return message
+def _sentence(value: str, message: str) -> str:
+    return f"{value}: {message}" if value and value not in message else message
 
 
 def _vm(name: str, reasons: _Reasons, *, moved: bool) -> str:
@@ -317,9 +284,9 @@ def _vm(name: str, reasons: _Reasons, *, moved: bool) -> str:
     return cluster_name
 
 
-def _is_refused(source: VMInterface, name: str) -> bool:
+def _is_refused(row: VMRow, name: str) -> bool:
     """Return True if the reader has said why it refuses the row, and that of this field."""
-    return source.refused and any(problem.field == name for problem in source.problems)
+    return row.refused and any(problem["field"] == name for problem in row.file_problems)
 
 
 def _namespace_problem(name: str) -> tuple[str, str] | None:
@@ -330,89 +297,99 @@ def _namespace_problem(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _mac(source: VMInterface, to: Destination, reasons: _Reasons) -> str | None:
-    if not source.mac or _is_refused(source, "mac"):
+def _mac(row: VMRow, to: Destination, reasons: _Reasons) -> str | None:
+    if not row.source_mac or _is_refused(row, "mac"):
         return None
     try:
-        return entries.parse_mac(source.mac, to.rules)
+        return entries.parse_mac(row.source_mac, to.rules)
     except errors.InvalidInput as error:
-        reasons.append((error.code, f"MAC {errors.display_value(source.mac)}: {error.message}"))
+        shown = errors.display_value(row.source_mac)
+        reasons.append((error.code, f"MAC {shown}: {error.message}"))
     return None
 
 
-def _set_aside(
-    source: VMInterface, to: Destination, destinations: Destinations, reasons: _Reasons
-) -> VMInterface:
-    """Return the row without addresses that the guest reports beside its own and no known network has."""
-    if len(source.ips) < 2:
-        return source
+def _without_unknown(
+    ips: Sequence[str], to: Destination, destinations: Destinations, reasons: _Reasons
+) -> Sequence[str]:
+    """Return addresses without those that the guest reports beside its own and no known network has."""
+    if len(ips) < 2:
+        return ips
     try:
-        found = {text: ip_address(text.partition("/")[0]) for text in source.ips}
+        found = {text: ip_address(text.partition("/")[0]) for text in ips}
     except ValueError:
-        return source
+        return ips
     if not any(to.rules.subnet_of(ip) for ip in found.values()):
-        return source
+        return ips
     kept = [
         text
         for text, ip in found.items()
         if to.rules.subnet_of(ip) or any(ip in subnet for subnet in destinations.subnets)
     ]
-    left_out = [text for text in found if text not in kept]
     reasons += [
-        ("unknown_set_aside", f"{text} was left out: no known network has it") for text in left_out
+        ("unknown_set_aside", f"{text} was left out: no known network has it")
+        for text in found
+        if text not in kept
     ]
-    return dataclasses.replace(source, ips=tuple(kept)) if left_out else source
+    return kept
 
 
-def _ips(source: VMInterface, to: Destination, reasons: _Reasons) -> list[str]:
-    if not source.ips or _is_refused(source, "ips"):
+def _ips(row: VMRow, to: Destination, destinations: Destinations, reasons: _Reasons) -> list[str]:
+    ips: Sequence[str] = row.source_ips
+    if destinations.are_moved:
+        ips = _without_unknown(ips, to, destinations, reasons)
+    if not ips or _is_refused(row, "ips"):
         return []
     try:
-        parsed = entries.parse_ips(source.ips, to.rules)
+        parsed = entries.parse_ips(tuple(ips), to.rules)
     except errors.InvalidInput as error:
-        reasons += [_address_reason(problem, source) for problem in error.problems]
+        reasons += [_address_reason(problem, ips) for problem in error.problems]
         return []
     lengths = {
         parsed_ip.partition("/")[2]
-        for parsed_ip, raw_ip in zip(parsed, source.ips, strict=True)
+        for parsed_ip, raw_ip in zip(parsed, ips, strict=True)
         if "/" not in raw_ip
     }
     for size in sorted(lengths):
         message = f"The prefix length /{size} is that of the network {to.network.name}."
         reasons.append(("prefix_added", message))
-    families = {subnet.version for subnet in to.rules.subnets}
-    try:
-        static_vms.check_families(parsed, families, "The row")
-    except static_vms.DeclinedError as declined:
-        reasons.append((declined.code, f"{declined.message}. {DECLINED[declined.code]}"))
+    reasons += declined_reasons(parsed, {subnet.version for subnet in to.rules.subnets})
     return list(parsed)
 
 
-def _address_reason(problem: errors.FieldProblem, source: VMInterface) -> tuple[str, str]:
+def declined_reasons(ips: Iterable[str], families: Collection[int]) -> _Reasons:
+    """Return why a VM would not start with these addresses on a network of these IP families, and the way out."""
+    try:
+        static_vms.check_families(ips, families, "The row")
+    except static_vms.DeclinedError as declined:
+        return [(declined.code, f"{declined.message}. {DECLINED[declined.code]}")]
+    return []
+
+
+def _address_reason(problem: errors.FieldProblem, ips: Sequence[str]) -> tuple[str, str]:
     is_host = problem.value.endswith(("/32", "/128"))
-    if problem.code == "prefix_mismatch" and is_host and len(source.ips) > 1:
+    if problem.code == "prefix_mismatch" and is_host and len(ips) > 1:
         message = (
             f"{problem.value} is a virtual address beside the interface's own: keep that one here, and reserve the"
             " virtual one in the network's pool."
         )
         return "virtual_address", message
-    return problem.code, _sentence(problem)
+    return problem.code, _sentence(problem.value, problem.message)
 
 
 def _lacking(
-    source: VMInterface, vm: str, namespace: str, destinations: Destinations
+    row: VMRow, vm: str, namespace: str, destinations: Destinations
 ) -> list[tuple[str, str]]:
     """Return a reason for each required value of the target that is missing, or that its user may not write."""
     if destinations.are_claims:
         required = [
-            (source.vm, "vm_missing", "An IPAMClaim needs the name of its VM."),
+            (row.source_vm, "vm_missing", "An IPAMClaim needs the name of its VM."),
             (namespace, "namespace_missing", "An IPAMClaim needs the namespace of its VM."),
         ]
     else:
         message = "An entry needs an address: enter one, or take the next free one."
         required = [
-            (source.mac, "mac_missing", "An entry needs a MAC address."),
-            (" ".join(source.ips), NO_ADDRESS, message),
+            (row.source_mac, "mac_missing", "An entry needs a MAC address."),
+            (" ".join(row.source_ips), NO_ADDRESS, message),
         ]
     reasons = [(code, message) for value, code, message in required if not value]
     if destinations.namespaces is not None and not vm:

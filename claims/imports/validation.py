@@ -10,27 +10,22 @@ write it, or its addresses would keep the VM from starting (claims/core/vm_impor
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from ipaddress import ip_interface
 from typing import Any, TypeVar
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from claims.access import namespaces
 from claims.address_index import block_sync, duplicates
-from claims.core.networks import kept_addresses, static_vms
-from claims.imports import rows as import_rows
+from claims.core.networks import kept_addresses, static_vms, udn
+from claims.imports import matches, rows as import_rows
 from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workload
 from claims.models.imports import ImportTarget
 from claims.models.workloads import WorkloadKind
 from pools.models.imports import RowStatus
-from pools.platform import database
 from pools.platform.imports import rows as stored_rows
-from pools.sql import statements
 
-KEPT = "kept_address"  # the row lacks an address that its entry or claim has
+KEPT = "kept_address"  # what the entry or claim has completes the row
 _MOST_SHOWN = 10
-_Object = Entry | IPAMClaim
 _Reason = tuple[str, str, bool]  # code, message, and whether the row is a conflict for it
 
 
@@ -60,82 +55,11 @@ def _result(row: VMRow) -> tuple[Any, ...]:
 
 def _rows_sharing(vm_import: VMImport, rows: Sequence[VMRow]) -> list[VMRow]:
     """Return these rows of an import, and all that share a MAC, an address or a VM with one."""
-    values = {
-        "import": vm_import.pk,
-        "row_numbers": [row.number for row in rows],
-        "macs": [str(row.mac) for row in rows if row.mac],
-        "vms": [row.vm for row in rows if row.vm],
-        "hosts": [host for row in rows for host in _hosts(row.ips)],
-    }
-    numbers = [number for (number,) in database.rows(_SHARING, values, prepare=False)]
-    return list(vm_import.rows.filter(number__in=numbers))
-
-
-_SHARING = statements.read("claims/import_rows_sharing_values")
-
-
-def _hosts(ips: Iterable[str]) -> list[str]:
-    return [ip.partition("/")[0] for ip in ips]
-
-
-@dataclass(frozen=True)
-class _Match:
-    """The entry or claim that a row is about, and how they differ; `fixed` says why it cannot be changed."""
-
-    object: _Object
-    changes: list[str]
-    fixed: str = ""
-
-    @property
-    def same(self) -> bool:
-        return not (self.changes or self.fixed)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What an import may change of the entry or claim."""
-        item = self.object
-        ips = item.ips if isinstance(item, Entry) else item.ips_requested
-        texts = {name: getattr(item, name) for name in ("vm", "namespace", "note")}
-        return {"mac": item.mac and str(item.mac), "ips": ips, **texts}
-
-
-def _ips(item: _Object) -> list[str]:
-    """Return the addresses of an entry, or those that a claim was granted or else requests."""
-    return item.ips if isinstance(item, Entry) else item.ips or item.ips_requested
-
-
-def _match_entry(row: VMRow, entry: Entry) -> _Match:
-    changes = []
-    if set(entry.ips) != set(row.ips):
-        changes.append(f"addresses {', '.join(entry.ips)} become {', '.join(row.ips)}")
-    if row.vm not in {"", entry.vm}:
-        changes.append(f"VM {entry.vm or 'none'} becomes {row.vm}")
-    if row.namespace not in {"", entry.namespace}:
-        changes.append(f"namespace {entry.namespace or 'none'} becomes {row.namespace}")
-    if row.note not in {"", entry.note}:
-        changes.append("note")
-    return _Match(entry, changes)
-
-
-def _match_claim(row: VMRow, claim: IPAMClaim) -> _Match:
-    changes = []
-    if row.mac and row.mac != claim.mac:
-        changes.append(f"MAC {claim.mac or 'none'} becomes {row.mac}")
-    if row.ips and set(_hosts(row.ips)) != set(_hosts(_ips(claim))):
-        requested = ", ".join(claim.ips_requested) or "none"
-        changes.append(f"requested addresses {requested} become {', '.join(row.ips)}")
-    if row.note not in {"", claim.note}:
-        changes.append("note")
-    fixed = ""
-    if claim.network_id != row.network_id:
-        fixed = "belongs to another network"
-    elif claim.deleted_at or claim.gone_at:
-        fixed = "is being deleted"
-    elif changes and claim.ips:
-        fixed = f"has the addresses {', '.join(claim.ips)}, which cannot be changed"
-    elif changes and claim.follows_cluster:
-        fixed = "belongs to the cluster: change its object there"
-    return _Match(claim, changes, fixed)
+    shared = Q(number__in=[row.number for row in rows])
+    shared |= Q(values__mac__in=[row.mac for row in rows if row.mac])
+    shared |= Q(values__vm__in=[row.vm for row in rows if row.vm])
+    shared |= Q(values__ips__has_any_keys=[ip for row in rows for ip in row.ips])
+    return list(vm_import.rows.filter(shared))
 
 
 class _Validation:
@@ -145,11 +69,14 @@ class _Validation:
         self.rows = [row for row in rows if not _is_decided(row)]
         self.cluster_id = vm_import.cluster_id
         self.claims = vm_import.target == ImportTarget.IPAMCLAIMS
-        self.match: Callable[[VMRow, Any], _Match] = _match_claim if self.claims else _match_entry
+        self.match: Callable[[VMRow, Any], matches.Match] = (
+            matches.match_claim if self.claims else matches.match_entry
+        )
         self.scope = namespaces.import_scope(vm_import)
         network_ids = {row.network_id for row in self.rows}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
         self.lacking = {static_vms.MISSING, *(() if self.claims else (import_rows.NO_ADDRESS,))}
+        self.incomplete = self.lacking | {static_vms.TOO_MANY}
 
     def run(self, checked: Sequence[VMRow]) -> None:
         """Set the results of these rows."""
@@ -181,9 +108,9 @@ class _Validation:
     def _key(self, row: VMRow) -> Hashable:
         return (row.namespace, row.claim_name) if self.claims else (row.network_id, row.mac)
 
-    def _objects(self, rows: Sequence[VMRow]) -> dict[Hashable, list[_Object]]:
+    def _objects(self, rows: Sequence[VMRow]) -> dict[Hashable, list[matches.Object]]:
         """Return the entries that the user may see, or the claims, by the key of their rows; the oldest first."""
-        objects: dict[Hashable, list[_Object]] = {}
+        objects: dict[Hashable, list[matches.Object]] = {}
         if self.claims:
             names = {row.claim_name for row in rows}
             claims = IPAMClaim.objects.filter(cluster=self.cluster_id, name__in=names)
@@ -197,29 +124,34 @@ class _Validation:
                 objects.setdefault((entry.network_id, str(entry.mac)), []).append(entry)
         return objects
 
-    def _complete(self, rows: Iterable[VMRow], objects: dict[Hashable, list[_Object]]) -> None:
-        """Complete rows that lack an address by those that their entry or claim has.
+    def _complete(
+        self, rows: Iterable[VMRow], objects: dict[Hashable, list[matches.Object]]
+    ) -> None:
+        """Complete rows that lack an address, or have several of a family, by what their entry or claim has.
 
-        So a file that was completed and imported changes nothing when it comes again.
+        So a file that was corrected and imported changes nothing when it comes again.
         """
         completed = []
         for row in rows:
-            if all(problem["code"] not in self.lacking for problem in row.problems):
+            others = [problem for problem in row.problems if problem["code"] not in self.incomplete]
+            item = next(iter(objects.get(self._key(row), ())), None)
+            if item is None or len(others) == len(row.problems):
                 continue
-            for item in objects.get(self._key(row), ())[:1]:
-                if isinstance(item, IPAMClaim) and (
-                    item.gone_at or item.network_id != row.network_id
-                ):
-                    continue
-                families = {ip_interface(ip).version for ip in row.ips}
-                if added := [ip for ip in _ips(item) if ip_interface(ip).version not in families]:
-                    row.ips = [*row.ips, *added]
-                    message = f"The registered address {', '.join(added)} is kept."
-                    others = [
-                        problem for problem in row.problems if problem["code"] not in self.lacking
-                    ]
-                    row.problems = [{"code": KEPT, "message": message}, *others]
-                    completed.append(row)
+            if isinstance(item, IPAMClaim) and (item.gone_at or item.network_id != row.network_id):
+                continue
+            registered = matches.ips_of(item)
+            ips = matches.complete(row.ips, registered)
+            if ips != row.ips:
+                kept = [ip for ip in ips if ip not in row.ips] or registered
+                message = f"The registered address {', '.join(kept)} is kept."
+                subnets = udn.readable_networks(self.networks[row.network_id].subnets)
+                families = {subnet.version for subnet in subnets}
+                declined = import_rows.declined_reasons(ips, families)
+                row.ips = ips
+                row.problems = [
+                    {"code": code, "message": text} for code, text in [(KEPT, message), *declined]
+                ] + others
+                completed.append(row)
         stored_rows.save(completed)
 
     def _is_same(self, row: VMRow) -> bool:
@@ -255,7 +187,7 @@ class _Validation:
         return duplicates.Candidate(
             self.networks[row.network_id],
             row.mac,
-            _hosts(row.ips),
+            matches.hosts(row.ips),
             vm=row.vm,
             namespace=row.namespace,
             entry_id=None if self.claims else object_id,
@@ -329,7 +261,7 @@ class _Validation:
             self._add_repetition(rows, "claim_twice_in_file", message)
         by_address = _groups(
             self.rows,
-            lambda row: [(segment_ids[row.network_id], host) for host in _hosts(row.ips)],
+            lambda row: [(segment_ids[row.network_id], host) for host in matches.hosts(row.ips)],
         )
         for (_, host), rows in by_address.items():
             if len({row.mac or (row.namespace, row.vm) for row in rows}) > 1:

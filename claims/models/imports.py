@@ -29,6 +29,8 @@ class VMRow(ImportRow):
     source_namespace = in_json("texts", "namespace", "")
     port_group = in_json("texts", "port_group", "")
     note = in_json("texts", "note", "")
+    file_problems = in_json("texts", "problems", [])
+    refused = in_json("texts", "refused", False)  # by them
     network_id = in_json("values", "network")
     vm = in_json("values", "vm", "")
     namespace = in_json("values", "namespace", "")

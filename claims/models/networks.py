@@ -26,11 +26,13 @@ class _ComputedAddress(CidrAddressField):
 class FirstAddress(Func):
     """The lowest address of a column with a list of addresses, as a CIDR; without any, the highest of all.
 
-    Lists are ordered by it. IPv4 comes before IPv6.
+    Lists are ordered by it. IPv4 comes before IPv6. A query for each row would take most of the time, so that only
+    lists of several addresses have one.
     """
 
     template = (
-        "COALESCE((SELECT min(split_part(ip, '/', 1)::inet) FROM unnest(%(expressions)s) AS ip),"
+        "COALESCE(CASE WHEN cardinality(%(expressions)s) < 2 THEN split_part((%(expressions)s)[1], '/', 1)::inet"
+        " ELSE (SELECT min(split_part(ip, '/', 1)::inet) FROM unnest(%(expressions)s) AS ip) END,"
         " 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)::cidr"
     )
     output_field = _ComputedAddress()  # type: ignore[no-untyped-call]  # netfields has no types

@@ -24,15 +24,9 @@ def create(
     author: events.Author,
 ) -> Wave:
     """Create a wave. Raises InvalidInput, AlreadyExists."""
+    values = {"name": name, "planned_at": planned_at, "note": note}
     with events.recorded_by(author):
-        wave = Wave(
-            cluster=cluster,
-            name=holders.parse_reason(name, field="name"),
-            planned_at=planned_at,
-            note=holders.parse_description(note, field="note"),
-        )
-        _save(wave)
-    return wave
+        return _save(Wave(cluster=cluster), values)
 
 
 def change(
@@ -49,21 +43,20 @@ def change(
     with events.recorded_by(author):
         wave = get(wave_id, lock=True)
         database.require_version(wave, version)
-        if "name" in values:
-            wave.name = holders.parse_reason(values["name"], field="name")
-        if "note" in values:
-            wave.note = holders.parse_description(values["note"], field="note")
-        if "planned_at" in values:
-            wave.planned_at = values["planned_at"]
-        _save(wave)
-    return wave
+        return _save(wave, values)
 
 
-def _save(wave: Wave) -> None:
+def _save(wave: Wave, values: Mapping[str, Any]) -> Wave:
+    if "name" in values:
+        wave.name = holders.parse_reason(values["name"], field="name")
+    if "note" in values:
+        wave.note = holders.parse_description(values["note"], field="note")
+    wave.planned_at = values.get("planned_at", wave.planned_at)
     same_name = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
     if same_name.exists():
         raise errors.AlreadyExists(f"The cluster {wave.cluster} already has a wave {wave.name}.")
     database.save(wave)
+    return wave
 
 
 def delete(wave_id: int, *, author: events.Author) -> None:

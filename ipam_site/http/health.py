@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
 
-from ipam_site import broker, database_watch, pooler
+from ipam_site import broker, database_url, database_watch
 from ipam_site.http import middleware
 
 # A probe is answered within this time, even if a server hangs. Connecting has a lower limit.
@@ -55,7 +55,7 @@ def readiness() -> Readiness:
     answers = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
     database, redis_status = [_await_result(answer, until) for answer in answers]
-    if hint := pooler.HINTS.get(database):
+    if hint := database_url.POOLER_HINTS.get(database):
         log.error("%s (docs/how-to/high-availability.md)", hint)
     if database == "ok" and database_watch.is_refusing():
         database = "hung"  # this process still refuses requests
@@ -120,7 +120,7 @@ def _ask_database() -> str:
     except psycopg.errors.UndefinedTable:
         return "migrations missing"
     except psycopg.Error as error:
-        return "pooler" if pooler.REFUSES in str(error) else "away"
+        return "pooler" if database_url.POOLER_REFUSES in str(error) else "away"
 
 
 def _has_limits(probe: psycopg.Connection) -> bool:
@@ -130,7 +130,7 @@ def _has_limits(probe: psycopg.Connection) -> bool:
     `ignore_startup_parameters = options`): a slow statement would hold its thread forever.
     """
     if settings.DB_POOLER:
-        return pooler.has_limits(probe)
+        return database_url.has_limits(probe)
     return probe.execute("SHOW statement_timeout").fetchone() == (f"{_CONNECT_SECONDS}s",)
 
 

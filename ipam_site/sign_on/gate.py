@@ -1,7 +1,8 @@
 """What a session may reach: nothing with another second factor than it has shown, or one that is still to be enrolled.
 
-How long a passkey has to sign what the session remembers: once, for five minutes. And what django-allauth asks this site:
-whom it signs in, how, and how secrets are stored (ACCOUNT_ADAPTER, MFA_ADAPTER).
+Who signs in with a password of this site, and which permissions there are besides those of Django
+(AUTHENTICATION_BACKENDS). How long a passkey has to sign what the session remembers: once, for five minutes. And what
+django-allauth asks this site: whom it signs in, how, and how secrets are stored (ACCOUNT_ADAPTER, MFA_ADAPTER).
 """
 
 import math
@@ -14,10 +15,15 @@ from allauth.account.authentication import get_authentication_records
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.internal.auth import STATE_SESSION_KEY
 from django.conf import settings
 from django.contrib import admin, auth
+from django.contrib.auth import backends
+from django.contrib.auth.models import User
+from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model, OuterRef
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -25,12 +31,55 @@ from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
+from claims.access import cluster_owners
 from ipam_site.http import middleware, problems
+from pools.models import DirectoryAccount
 from pools.platform import events, login_limits, second_factor
 from pools.platform.admin import pages
 from pools.platform.rest import authentication
 
-BACKEND = "ipam_site.backends.Accounts"
+
+class Accounts(backends.ModelBackend):
+    """Django's accounts, of which those of a directory sign in there, and never with a password of this site."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        user = super().authenticate(request, username, password, **kwargs)
+        if user is not None and DirectoryAccount.objects.filter(user_id=user.pk).exists():
+            return None
+        return user
+
+    def get_user(self, user_id: int) -> User | None:
+        """Return the user of a session with preferences and what decides on its second factor, in one query."""
+        factors = Authenticator.objects.filter(user_id=OuterRef("pk")).values("pk")
+        users = User.objects.select_related("directory_account", "preferences")
+        user = users.annotate(authenticator_ids=ArraySubquery(factors)).filter(pk=user_id).first()
+        return user if user is not None and self.user_can_authenticate(user) else None
+
+
+class ClusterOwners(backends.BaseBackend):
+    """Grants VM owners by RoleBindings of clusters their permissions; it authenticates nobody."""
+
+    def get_group_permissions(self, user_obj: Any, obj: Model | None = None) -> set[str]:
+        return set() if obj is not None else set(cluster_owners.rights(user_obj))
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Model | None = None) -> bool:
+        """Return True if the user has the permission.
+
+        Django's own method collects all permissions for each call, and a page makes dozens.
+        """
+        return obj is None and perm in cluster_owners.rights(user_obj)
+
+    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        return any(name.startswith(f"{app_label}.") for name in cluster_owners.rights(user_obj))
+
+
+BACKEND = "ipam_site.sign_on.gate.Accounts"
 PAGES = f"{middleware.ADMIN}second-factor/"
 _PASSWORD = "sign_on_password"  # noqa: S105  # in the session: the password hash with which a sign-in began
 _SHOWN = "second_factor"  # in the session: ids of app, passkeys or recovery codes that were shown

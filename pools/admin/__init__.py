@@ -14,10 +14,9 @@ from pools.admin.clusters import clusters, drift, observed
 from pools.admin.plan import containers
 from pools.admin.pools import (
     blocks,
+    cidr_migrations,
     cidrs,
     environments,
     leaks,
-    migration_list,
     pools,
-    requests,
 )

@@ -1,5 +1,10 @@
-"""The search page: who has an address, and the rows of every list that a text is found in."""
+"""Find and the command palette (unfold: COMMAND): who has an address, and the rows of every list with a text.
 
+The palette has pages of the menu and actions, too.
+"""
+
+import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -10,16 +15,19 @@ from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy as _
+from django_stubs_ext import StrOrPromise
+from unfold.dataclasses import SearchResult
 
 from pools.admin import time_bars
 from pools.admin.pools import blocks as block_list
-from pools.core import addresses
-from pools.models import LIVE, Block, Event, PoolCIDR
+from pools.core import addresses, errors, periods
+from pools.models import LIVE, Block, Event, Pool, PoolCIDR
 from pools.platform import search
-from pools.platform.admin import display, lists, pages, preferences
+from pools.platform.admin import display, lists, menu, pages, preferences
 from pools.platform.history import search as history_search
 from pools.register import dns
 from pools.register.history import addresses as history_addresses, holders
@@ -219,3 +227,132 @@ def _address_match(cidr: PoolCIDR, address: addresses.Address) -> AddressMatch:
         if int(reserved_range.first) <= int(address) <= int(reserved_range.last)
     ]
     return AddressMatch(cidr, block, reserved[:1], free_space.nearest_free_blocks(cidr, address, 6))
+
+
+# --- the palette ----------------------------------------------------------------------------------
+
+_OBJECTS = 5  # of each list
+_LONGEST = 120  # characters of a description
+_ICON = "data_object"
+_POOL_ICON = "stacks"
+_FIND_ICON = "search"
+_HISTORY_ICON = "history"
+_ACTION_ICON = "upload_file"
+
+
+def palette(request: HttpRequest, text: str) -> list[SearchResult]:
+    """Return what a text leads to: the pages whose titles contain it, actions, objects, and all results on Find."""
+    text = search.parse(text).text
+    for action in ACTIONS:
+        if match := action.words.fullmatch(text):  # the action is written out
+            return [*action.find(request, match[1])]
+    results = [*_pages(request, text)]
+    if len(text) >= SHORTEST and may_search(request):
+        for action in ACTIONS:
+            if action.fits(text):
+                results += action.find(request, text)
+        results += _objects(request, text)
+        title = gettext("Find %(text)s") % {"text": text}
+        url = reverse("admin:find", query={"q": text})
+        results.append(SearchResult(title, gettext("all results"), url, _FIND_ICON))
+    return results
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action with its words, such as `allocate from X`, the links that it has for X, and whether X alone suggests it."""
+
+    words: re.Pattern[str]
+    find: Callable[[HttpRequest, str], Iterator[SearchResult]]
+    fits: Callable[[str], bool]
+
+
+def _action(
+    words: str,
+    links: Callable[[HttpRequest, str], Iterator[SearchResult]],
+    fits: Callable[[str], bool] = bool,
+) -> Action:
+    return Action(re.compile(rf"(?:{words})\s+(.+)", re.IGNORECASE), links, fits)
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is a whole address, CIDR or MAC."""
+    searched = search.parse(text)
+    return len(searched.spellings) == 1 or (searched.network is not None and not searched.is_part)
+
+
+def _allocate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    if not request.user.has_perms(("pools.view_pool", "pools.allocate")):
+        return
+    pools = search.matching(Pool.objects.select_related("cluster"), text)
+    for pool in search.best_first(pools, text, _OBJECTS):
+        title = gettext("Allocate from %(pool)s") % {"pool": pool.name}
+        url = reverse("admin:pools_pool_allocate", args=[pool.pk])
+        yield SearchResult(title, pool.cluster.name, url, _POOL_ICON)
+
+
+def _history(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    name, at, time = text.partition(" at ")
+    if not at:  # `10.1.2.3 last week`
+        first, _blank, words = text.partition(" ")
+        with contextlib.suppress(errors.InvalidInput):
+            periods.parse_period(words, timezone.localtime())
+            name, time = first, words
+    query = {"q": name, **({"at": time} if time else {})}
+    if url := history_url(request, **query):
+        title = gettext("Who held %(text)s?") % {"text": text}
+        yield SearchResult(title, gettext("history"), url, _HISTORY_ICON)
+
+
+def _migrate(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    network = search.parse(text).network
+    if network is None or not request.user.has_perms(("pools.view_pool", "pools.change_pool")):
+        return
+    for cidr in PoolCIDR.objects.filter(cidr=str(network)).select_related("pool__cluster"):
+        url = reverse("admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": cidr.cidr})
+        title = gettext("Migrate %(cidr)s") % {"cidr": cidr.cidr}
+        yield SearchResult(title, str(cidr.pool), url, _POOL_ICON)
+
+
+ACTIONS = (
+    _action("allocate(?: from)?", _allocate),
+    _action("who (?:held|had|has)|history(?: of)?", _history, _is_address),
+    _action("migrate", _migrate),
+)
+
+# Pages that the menu does not name: (title, words, URL, query, permissions).
+_MORE_PAGES: tuple[tuple[StrOrPromise, str, dict[str, str], str], ...] = (
+    (_("Import VMs"), "admin:pools_import_add", {"kind": "vm"}, "claims.add_vmimport"),
+    (
+        _("Import a register"),
+        "admin:pools_import_add",
+        {"kind": "register"},
+        "pools.add_registerimport",
+    ),
+    (_("Add pool"), "admin:pools_pool_add", {}, "pools.add_pool"),
+    (_("Add cluster"), "admin:pools_cluster_add", {}, "pools.add_cluster"),
+    (_("Add MAC entry"), "admin:claims_entry_add", {}, "claims.add_entry"),
+)
+
+
+def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    """Yield the pages of the menu, and some forms, that the user may open and whose titles contain the text."""
+    wanted = text.lower()
+    for item, page in menu.permitted_pages(request):
+        if wanted in str(page["title"]).lower():
+            yield SearchResult(str(page["title"]), str(item["title"]), page["link"], item["icon"])
+    for title, name, query, permission in _MORE_PAGES:
+        if wanted in str(title).lower() and request.user.has_perm(permission):
+            yield SearchResult(
+                str(title), gettext("action"), reverse(name, query=query), _ACTION_ICON
+            )
+
+
+def _objects(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    icons = {page["link"]: item["icon"] for item, page in menu.permitted_pages(request)}
+    for model_admin, rows in matching_rows(request, text, _OBJECTS):
+        meta = model_admin.opts
+        icon = icons.get(reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"), _ICON)
+        for row in rows:
+            about = f"{capfirst(str(meta.verbose_name))} · {search.describe(row)}".rstrip(" ·")
+            yield SearchResult(str(row), about[:_LONGEST], display.url_of(row), icon)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import access, comparison, documentation, find, history, journal
+from pools.admin import access, documentation, find, history, journal
 from pools.admin.clusters import field, guides, observed
 from pools.admin.overview import checklist
 from pools.admin.plan import plan
@@ -18,7 +18,7 @@ _PAGES = (
     ("history/", history.view, "history"),
     ("profile/", access.profile, "profile"),
     ("first-steps/", checklist.view, "first_steps"),
-    ("history/compare/", comparison.view, "history_compare"),
+    ("history/compare/", history.comparison_view, "history_compare"),
     ("history/pool/<int:pool_id>/", history.pool_view, "history_pool"),
     ("journal/<slug:subject>/<int:subject_id>/", journal.view, "journal"),
     ("delete-note/<int:note_id>/", journal.delete, "journal_delete"),

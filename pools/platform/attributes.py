@@ -8,17 +8,7 @@ from copy import copy
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import (
-    Case,
-    DecimalField,
-    Expression,
-    F,
-    JSONField,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)  # fmt: skip
+from django.db import models
 from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Left
@@ -31,7 +21,7 @@ from pools.platform import database, events
 MODELS: dict[str, Any] = {}  # by their names in REST; filled by pools.extension
 
 _LOCK = "SELECT id FROM pools_customfield WHERE %s = ANY (object_types) ORDER BY id FOR SHARE"
-_NUMBER = DecimalField(max_digits=46, decimal_places=15)  # what core.parse_value accepts
+_NUMBER = models.DecimalField(max_digits=46, decimal_places=15)  # what core.parse_value accepts
 _NO_NUMBER = Decimal(-(10**30))  # less than any value
 _LENGTH = 150  # characters of a text that count in an order: cursors of REST have them
 
@@ -98,14 +88,14 @@ def parse_filter(model: Any, name: str, text: str, parameter: str) -> dict[str, 
     )
 
 
-def sort_key(field: CustomField) -> Expression:
+def sort_key(field: CustomField) -> models.Expression:
     """Return numbers in their order, other values as texts; objects without a value come first."""
     text = KeyTextTransform(field.name, "custom_fields")
     if field.type != CustomFieldType.NUMBER:
-        return Coalesce(Left(text, _LENGTH), Value(""), output_field=TextField())
-    return Case(
-        When(Regex(text, r"^-?[0-9]{1,30}(\.[0-9]{1,15})?$"), then=Cast(text, _NUMBER)),
-        default=Value(_NO_NUMBER, output_field=_NUMBER),
+        return Coalesce(Left(text, _LENGTH), models.Value(""), output_field=models.TextField())
+    return models.Case(
+        models.When(Regex(text, r"^-?[0-9]{1,30}(\.[0-9]{1,15})?$"), then=Cast(text, _NUMBER)),
+        default=models.Value(_NO_NUMBER, output_field=_NUMBER),
         output_field=_NUMBER,
     )
 
@@ -174,8 +164,8 @@ def count_values(custom_field: CustomField) -> int:
     return sum(_users(model, custom_field.name).count() for model in MODELS.values())
 
 
-def _users(model: Any, name: str) -> QuerySet[Any]:
-    rows: QuerySet[Any] = model._default_manager.filter(custom_fields__has_key=name)
+def _users(model: Any, name: str) -> models.QuerySet[Any]:
+    rows: models.QuerySet[Any] = model._default_manager.filter(custom_fields__has_key=name)
     return rows
 
 
@@ -199,11 +189,11 @@ def _refuse_loss(before: CustomField, after: CustomField | None) -> None:
 
 def _rename_values(before: str, after: str) -> None:
     """Move the values of all objects to the new name of their field."""
-    renamed = RawSQL(_RENAMED, [before, after, before], output_field=JSONField())  # noqa: S611  # values are bound
+    renamed = RawSQL(_RENAMED, [before, after, before], output_field=models.JSONField())  # noqa: S611  # values are bound
     for model in MODELS.values():
         changes: dict[str, Any] = {"custom_fields": renamed}
         if hasattr(model, "version"):
-            changes["version"] = F("version") + 1
+            changes["version"] = models.F("version") + 1
         _users(model, before).update(**changes)
 
 

@@ -9,16 +9,8 @@ from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 import psycopg
+from django import db
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    DatabaseError,
-    IntegrityError,
-    connection,
-    connections,
-    models,
-    transaction,
-)
 from django.db.migrations import CreateModel, SeparateDatabaseAndState
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -66,9 +58,8 @@ def rows(statement: Query, values: Values, *, prepare: bool | None = None) -> li
     which Django's cursor cannot; its errors are Django's all the same. With `prepare` False the statement is
     planned each time: for long values.
     """
-    wrapper = connections[
-        DEFAULT_DB_ALIAS
-    ]  # once: every access to `connection` looks up the thread
+    # Once: every access to `connection` looks up the thread.
+    wrapper = db.connections[db.DEFAULT_DB_ALIAS]
     wrapper.ensure_connection()
     cursor: psycopg.Cursor[tuple[Any, ...]] | None = getattr(_thread, "cursor", None)
     if cursor is None or cursor.connection is not wrapper.connection or prepare is False:
@@ -86,8 +77,8 @@ _thread = threading.local()
 @contextmanager
 def _cursor() -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
     """A cursor of psycopg, which binds values on the server; its errors become Django's."""
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+    db.connection.ensure_connection()
+    with db.connection.wrap_database_errors, psycopg.Cursor(db.connection.connection) as cursor:
         yield cursor
 
 
@@ -116,7 +107,7 @@ def analyze(table: str) -> None:
     If autovacuum is analyzing the table, its statistics serve as well. Only the table's owner may do this;
     for others PostgreSQL skips it.
     """
-    with connection.cursor() as cursor:
+    with db.connection.cursor() as cursor:
         cursor.execute(f"ANALYZE (SKIP_LOCKED) {table}")
 
 
@@ -143,7 +134,8 @@ def in_parallel() -> AbstractContextManager[None]:
 @contextmanager
 def planner_settings(**settings: str) -> Iterator[None]:
     """Run statements with settings of PostgreSQL's planner. After an error the rollback restores the settings."""
-    with transaction.atomic(savepoint=False):  # outside a transaction the settings would not apply
+    # Outside a transaction the settings would not apply.
+    with db.transaction.atomic(savepoint=False):
         names = list(settings)
         before = rows(_CHANGE_SETTINGS, [names, list(settings.values())])
         yield
@@ -191,11 +183,11 @@ def with_retries(work: Callable[[], T]) -> T:
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return work()
-        except DatabaseError as error:
+        except db.DatabaseError as error:
             if sqlstate(error) == RECOVERING:
                 raise recovery_error(error) from error
             lost_race = sqlstate(error) in _RETRIED or constraint(error) in _RACES
-            if not lost_race or attempt == ATTEMPTS or connection.in_atomic_block:
+            if not lost_race or attempt == ATTEMPTS or db.connection.in_atomic_block:
                 raise
             time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311  # jitter, no secret
     raise AssertionError("unreachable")
@@ -216,7 +208,7 @@ _MEANINGS: dict[str, type[errors.Conflict]] = {
 }
 
 
-def save(row: models.Model) -> None:
+def save(row: db.models.Model) -> None:
     """Validate and save a row, then read it back as it is stored.
 
     ValidationError becomes InvalidInput with a problem per field; the violation of a constraint becomes its
@@ -228,7 +220,7 @@ def save(row: models.Model) -> None:
         raise _domain_error(error) from error
     try:
         row.save()
-    except IntegrityError as error:
+    except db.IntegrityError as error:
         meaning = _MEANINGS.get(constraint(error))
         if meaning is None:
             raise

@@ -1,7 +1,7 @@
 """One search for lists, Find, the command palette and REST: the rows that contain a text.
 
-The text is an address, a CIDR, a range, or a name. Each app declares what is searched of its tables; its extension adds it to COLUMNS. PostgreSQL reads the table, which is
-quick up to some 100,000 rows: no index serves parts of texts.
+The text is an address, a CIDR, a range, or a name. Each app declares what is searched of its tables; its extension adds
+it to COLUMNS. PostgreSQL reads the table, which is quick up to some 100,000 rows: no index serves parts of texts.
 """
 
 import re
@@ -137,7 +137,7 @@ def _looks_like_address(text: str) -> bool:
 # --- rows -----------------------------------------------------------------------------------------
 
 MOST = 10_000  # found events
-FEW = 1_000  # rows whose ids a statement names; where more match, the table is read again
+FEW = 5_000  # rows whose ids a statement names; where more match, the table is read again
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ COLUMNS: dict[type[Model], Searched] = {}  # filled by pools.extension
 
 
 class _Contains(Func):
-    """True if a list has an address inside of a CIDR, or a CIDR around an address."""
+    """True if one of some lists has an address inside of a CIDR, or a CIDR around an address."""
 
     # `10.0.0.5/24` is an address with the prefix length of its network, `10.0.0.0/24` a CIDR.
     template = """EXISTS (SELECT FROM (SELECT %(expressions)s) AS s (list, searched), unnest(s.list) AS text,
@@ -254,8 +254,8 @@ def _joined(columns: Searched) -> Func:
         Func(array, Value("/"), function="array_to_string", output_field=TextField())
         for array in lists
     ]
-    joined = Func(Value("/"), *values, function="concat_ws", output_field=TextField())
-    return Func(Value("/"), joined, Value("/"), function="concat", output_field=TextField())
+    ends = Value("")  # a slash before the first and after the last
+    return Func(Value("/"), ends, *values, ends, function="concat_ws", output_field=TextField())
 
 
 def _condition(model: type[Model], searched: SearchText, *, around: bool = False) -> Q:
@@ -297,10 +297,11 @@ def _address_condition(model: type[Model], searched: SearchText, *, around: bool
         condition |= Q(**{f"{name}__{lookup}": str(searched.network)})
     value = str(searched.interface or searched.network)
     operator = ">>=" if around or searched.interface is not None else "<<="
-    for name in columns.arrays:
-        condition |= Q(_Contains(F(name), Value(value), operator=operator))
-    for name in columns.json_cidrs:
-        condition |= Q(_Contains(_JSONTexts(F(name)), Value(value), operator=operator))
+    lists: list[Any] = [F(name) for name in columns.arrays]
+    lists += [_JSONTexts(F(name)) for name in columns.json_cidrs]
+    if lists:
+        joined = reduce(lambda one, other: Func(one, other, function="array_cat"), lists)
+        condition |= Q(_Contains(joined, Value(value), operator=operator))
     for part, name in columns.parts.items():
         rows = _with_texts(part._base_manager.all()).filter(
             _address_condition(part, searched, around=around)

@@ -14,7 +14,7 @@ from django.db.models.lookups import In
 from pools.models import BlockEvent, Event, FailureEvent, Pool, PoolEvent
 from pools.platform import database
 
-MOST = 3000  # ids of events in a statement
+MOST = 10_000  # ids of events in a statement
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ import contextlib
 import http.server
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from pools.models import WebhookTarget
 from pools.platform.alerts import targets
-from tests import factories
+from tests import factories, servers
 from tests.kube import certificates
 
 AUTHORITY = certificates.Authority()
@@ -74,12 +73,6 @@ def serving() -> Iterator[Receiver]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     AUTHORITY.server().load_into(context)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
     receiver.url = f"https://127.0.0.1:{server.server_address[1]}"
-    try:
+    with servers.in_thread(server):
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)

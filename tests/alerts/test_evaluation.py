@@ -29,13 +29,6 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.exhaustive
-def test_a_quiet_register_has_no_alert() -> None:
-    factories.pool("10.0.0.0/28")
-    assert not evaluation.evaluate().opened
-    assert not opened()
-
-
-@pytest.mark.exhaustive
 def test_a_pool_over_80_per_cent_warns_and_over_95_is_an_error_and_ends_below() -> None:
     pool = factories.pool("10.0.0.0/27", cooldown=0)  # 30 blocks
     blocks = [factories.take(pool) for _ in range(24)]
@@ -190,7 +183,7 @@ def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
     assert [item.code for item in opened()] == ["pool_nearly_full"]
 
 
-# Conditions of clusters and of the register: each is found with its subject, and goes again
+# --- Conditions of clusters and of the register: each is found with its subject, and goes again
 def stale() -> Any:
     now = database.now()
     hour = timedelta(hours=1)

@@ -125,7 +125,7 @@ def test_a_rollback_takes_alert_and_message_back(condition: WebhookTarget) -> No
     assert (Alert.objects.count(), Delivery.objects.count()) == (0, 0)
 
 
-# The dispatcher: all receivers get their turn, and a stop ends after the messages that are on
+# --- The dispatcher: all receivers get their turn, and a stop ends after the messages that are on
 # their way
 def test_more_receivers_than_threads_all_get_their_turn(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch

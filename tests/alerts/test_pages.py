@@ -158,7 +158,7 @@ def test_events_are_limited_by_names_and_a_deleted_pool_stays() -> None:
     assert row.event_pools == [pool.pk, 8_000_001]
 
 
-# The overview lists open alerts: one row for each cause, the most severe first, with its
+# --- The overview lists open alerts: one row for each cause, the most severe first, with its
 # runbook
 def finding(severity: str) -> None:
     Finding.objects.create(

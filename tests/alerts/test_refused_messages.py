@@ -247,8 +247,8 @@ def test_the_document_tells_every_code_and_the_shape_of_a_message(
         assert (data_folder.PROJECT / "docs" / link).is_file()
 
 
-# Retry-After of a receiver that is busy is honoured, up to an hour; no other answer shortens
-# a pause
+# --- Retry-After of a receiver that is busy is honoured, up to an hour; no other answer shortens a
+# pause
 NOW = datetime(2026, 5, 5, 14, 2, 0, tzinfo=UTC)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.core import serializers
-from django.db import connection
 from django.urls import reverse
 
 from ipam_site import logs
@@ -23,6 +22,7 @@ from tests import factories, people, servers
 from tests.alerts import receivers
 from tests.alerts.receivers import AUTHORITY, Receiver
 from tests.edges import api as apis
+from tests.pools.conftest import Clock
 
 NAME = "kubernetes.default.svc"  # is in the certificates of the tests
 
@@ -248,8 +248,7 @@ def test_what_is_shown_keeps_it_and_another_url_replaces_it(receiver: Receiver, 
     assert arrived(receiver) == f"/workflows/1/invoke?{QUERY}"
     assert targets.secrets_of(WebhookTarget.objects.get())[0] != secret
     # The query alone is another one: that is an event.
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.clock_offset', '1 second', true)")
+    Clock().advance(1)
     assert (
         api("PATCH", target, {"url": f"{row.url.removesuffix('***')}sig=other"}).status_code == 200
     )

@@ -13,7 +13,6 @@ from pools.models import Block
 from tests import factories
 from tests.checks.conftest import check_rows, texts, wrong
 
-pytestmark = pytest.mark.django_db
 DROP = "ALTER TABLE pools_block DROP CONSTRAINT "
 
 

@@ -12,8 +12,6 @@ from tests.checks.conftest import check, check_rows, texts, wrong
 
 Psql = Callable[..., None]
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _fleet(demo_fleet: None) -> None:

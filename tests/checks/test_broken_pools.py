@@ -13,7 +13,6 @@ from tests.checks.conftest import check, check_rows, texts, wrong
 Psql = Callable[..., None]
 
 # our own values
-pytestmark = pytest.mark.django_db
 
 
 def _seen(code: str, count: int = 1, says: str = "") -> None:

@@ -6,8 +6,6 @@ from django.db import connection
 from pools.models import Block
 from tests.checks.conftest import check, texts, wrong
 
-pytestmark = pytest.mark.django_db
-
 WEAKENED = {
     "ALTER TABLE pools_block DROP CONSTRAINT block_state": "constraint block_state of pools_block is missing",
     "ALTER TABLE pools_block DROP CONSTRAINT block_unique": "constraint block_unique of pools_block is missing",

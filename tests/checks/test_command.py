@@ -12,8 +12,6 @@ from pools.platform.conditions import evaluation
 from pools.register.demo import demo
 from tests import commands, factories
 
-pytestmark = pytest.mark.django_db
-
 
 def check_data(*words: str) -> tuple[int, str]:
     """Exit status and output."""

@@ -18,6 +18,7 @@ from tests import factories, people, stale
 from tests.claims import worlds
 from tests.claims.imports import pages
 from tests.edges import api as apis
+from tests.pools.conftest import Clock
 
 MAC = "02:00:00:00:00:07"
 
@@ -110,8 +111,7 @@ def test_a_search_finds_them(logged_cluster: Cluster, text: str, count: int) -> 
 
 
 def test_they_are_purged_with_the_others(logged_cluster: Cluster) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.clock_offset', '40 days', true)")
+    Clock().advance(40 * 86400)
     retention.purge_events(30)
     assert not Event.objects.filter(type__startswith="entry.").exists()
     assert not Event.objects.filter(type__startswith="membership.").exists()
@@ -136,7 +136,7 @@ def test_the_installed_view_is_the_one_of_both_files() -> None:
         assert table._meta.db_table in installed
 
 
-# The event log filtered by the pool and the cluster of a VM network: also by tables that have
+# --- The event log filtered by the pool and the cluster of a VM network: also by tables that have
 # no such column
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [0, 10_000])

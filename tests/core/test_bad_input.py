@@ -99,8 +99,7 @@ def test_every_rule_has_a_row_and_every_row_a_rule() -> None:
     assert {case.id.split("/")[0] for case in catalogue.rows()} == proved
 
 
-# Whatever a cluster answers, its readers return or raise InvalidInput, and never anything
-# else
+# --- Whatever a cluster answers, its readers return or raise InvalidInput, and never anything else
 MANIFEST_WORDS = """
 kind apiVersion metadata name uid annotations managedFields fieldsV1 f:spec k:{} v:1 .
 spec ipam pools requested allocated pool cidrs needed ipv4-addrs ipv4 maskSize cidr

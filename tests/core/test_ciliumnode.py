@@ -240,7 +240,7 @@ def _nobody_shares(operator: Any, naive: Naive) -> None:
         assert operator.allocated(name).get("a", []) == naive.blocks_of(name)
 
 
-# Cilium's multi-pool mode: addresses of blocks and nodes, and the PodCIDRs that nodes get, as
+# --- Cilium's multi-pool mode: addresses of blocks and nodes, and the PodCIDRs that nodes get, as
 # a model of its operator says
 COUNTS = st.integers(0, 1 << 40)
 

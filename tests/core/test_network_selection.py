@@ -161,7 +161,7 @@ def test_the_same_addresses() -> None:
     assert selection.strip_prefix("10.0.0.5/24") == "10.0.0.5"
 
 
-# NetworkAttachmentDefinitions: comma-separated texts in a JSON text, and those of other
+# --- NetworkAttachmentDefinitions: comma-separated texts in a JSON text, and those of other
 # plugins
 CONFIG = {
     "cniVersion": "1.1.0",
@@ -285,7 +285,7 @@ def test_what_disagrees_with_the_network(changes: dict[str, Any], fields: list[s
     assert [field for field, _, _ in nads.disagreements(read(**changes), NETWORK)] == fields
 
 
-# Can a network hold static VMs: the musts of the enhancement proposal, and what is only to be
+# --- Can a network hold static VMs: the musts of the enhancement proposal, and what is only to be
 # minded
 WITH, WITHOUT = True, False  # persistent IPs
 

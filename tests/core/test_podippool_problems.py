@@ -194,8 +194,8 @@ def test_unknown_fields_of_an_object_in_cidrs_are_named() -> None:
     assert caught.value.problems[0].field == "spec.ipv4.cidrs.0.reserved"
 
 
-# Conversion of v2alpha1 to v2 (rule `v2-wins`), and the shape of a CRD, which is read from
-# its schema
+# --- Conversion of v2alpha1 to v2 (rule `v2-wins`), and the shape of a CRD, which is read from its
+# schema
 OLD: dict[str, Any] = {
     "apiVersion": "cilium.io/v2alpha1",
     "kind": "CiliumPodIPPool",

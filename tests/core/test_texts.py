@@ -178,7 +178,7 @@ def test_a_json_text_means_the_same_in_both_readers(value: dict[str, Any]) -> No
     assert documents.load_json(text) == value
 
 
-# Rule `foreign-text-is-redacted`: what a secret looks like, in which encodings, and what is
+# --- Rule `foreign-text-is-redacted`: what a secret looks like, in which encodings, and what is
 # left alone
 JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJzM2NyZXQifQ.c2lnbmF0dXJl-s3cret_"
 HEX = "cad_s3cret0123456789abcdef0123456789abcdef"

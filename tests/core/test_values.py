@@ -218,7 +218,7 @@ def test_any_text_is_a_period_or_refused(text: str) -> None:
     assert period.start <= period.end
 
 
-# MAC addresses: one form of each is stored, and rule `mac-has-one-form` says what is refused
+# --- MAC addresses: one form of each is stored, and rule `mac-has-one-form` says what is refused
 MAC = "00:1a:4b:12:34:56"
 
 

@@ -163,7 +163,7 @@ def test_names_that_are_too_long() -> None:
     assert "would be too long" in impossible.notes[0]
 
 
-# What annotations and objects of KubeVirt and OVN-Kubernetes say, and what cannot be read of
+# --- What annotations and objects of KubeVirt and OVN-Kubernetes say, and what cannot be read of
 # them
 STATUS = [
     {"name": "ovn-kubernetes", "interface": "eth0", "ips": ["10.131.0.35"], "mac": "0a:58:0a:83:00:23", "dns": {}},

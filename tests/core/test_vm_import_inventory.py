@@ -194,7 +194,8 @@ def test_entries_of_a_ippool() -> None:
         (1, MAC, ("10.0.0.1/24", "2001:db8::1/64"), "prod"),
         (2, MAC_2, ("127.0.0.1/8",), "prod"),
     ]
-    assert not any(vm_interface.problems for vm_interface in vm_interfaces)
+    codes = [[problem.code for problem in item.problems] for item in vm_interfaces]
+    assert codes == [[], ["special_purpose"]]
 
 
 @pytest.mark.parametrize(

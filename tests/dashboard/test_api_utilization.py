@@ -10,8 +10,6 @@ from tests import factories
 from tests.dashboard.test_sampling import shifted
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def growing(days: int = 20) -> Pool:
     """A pool of 62 addresses that hands one out each day, and one that stays empty."""

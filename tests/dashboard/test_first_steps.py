@@ -12,7 +12,6 @@ from pools.models import Cluster, Connection, Now
 from pools.register.demo import demo
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 EMPTY = "The register is empty"
 STEP = re.compile(r"</span> (done|open)</span>\s*<span>(?:<a [^>]*>)?([^<]+)")
 ALL = ["Connect a cluster", "Wait for the first sync", "Look at overlaps and drift", "Bring your register",

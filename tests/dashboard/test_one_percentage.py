@@ -11,8 +11,6 @@ from pools.platform.conditions import evaluation
 from pools.register import usage
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def _text(url: str) -> str:
     page = people.browser().get(url).content.decode()

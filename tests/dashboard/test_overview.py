@@ -17,8 +17,6 @@ from pools.register.utilization import forecasts, samples, series
 from tests import factories, people
 from tests.dashboard.test_sampling import shifted
 
-pytestmark = pytest.mark.django_db
-
 
 def page(client: Client | None = None, **query: object) -> str:
     answer = (client or people.browser()).get(reverse("admin:index"), query)

@@ -12,8 +12,6 @@ from pools.register import pools as pool_services
 from pools.register.utilization import samples
 from tests import factories
 
-pytestmark = pytest.mark.django_db
-
 
 def shifted(days: float) -> None:
     """Move the register's clock for the rest of the test's transaction."""

@@ -9,13 +9,13 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests import servers
 from tests.deploy import shipped
 
 SCRIPT = shipped.DEPLOY / "container" / "advisories.py"
@@ -58,14 +58,8 @@ def serving(known_advisory: dict[str, Any] | None) -> Iterator[str]:
             """Quiet."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with servers.in_thread(server):
         yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def check(url: str, folder: pathlib.Path | None = None) -> tuple[int, str]:

@@ -9,14 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 
 import pytest
 
 import ipam_site
 from ipam_site.supervisor import processes
-from tests import eventually
+from tests import eventually, servers
 from tests.deploy import shipped
 
 CONTAINERFILE = (shipped.DEPLOY / "container" / "Containerfile").read_text()
@@ -132,12 +131,9 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
 
         def log_message(self, *_: object) -> None: ...
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    with servers.in_thread(running):
         yield running
-        running.shutdown()
-        thread.join()
 
 
 @pytest.mark.exhaustive

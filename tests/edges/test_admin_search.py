@@ -293,6 +293,8 @@ def test_the_palette_has_objects_pages_and_actions() -> None:
     )
     at = palette_links(client, "who held 10.40.0.9 at 2026-05-05")
     assert [*at.values()] == ["/admin/history/?q=10.40.0.9&at=2026-05-05"]
+    last_week = palette_links(client, "who held 10.40.0.9 last week")
+    assert [*last_week.values()] == ["/admin/history/?q=10.40.0.9&at=last+week"]
     migrate = palette_links(client, "migrate 10.40.0.0/20")
     assert [*migrate.values()] == [f"{page}/migrations/?cidr=10.40.0.0%2F20"]
     assert palette_links(client, "import vms")["Import VMs"] == "/admin/pools/import/add/?kind=vm"

@@ -31,6 +31,12 @@ class Fleet(RegisteredCluster):
     def put(self, manifest: Manifest, *, manager: str = "kubectl") -> Manifest:
         return self.server.put(manifest, manager=manager)
 
+    def follow(self, *manifests: Manifest) -> None:
+        """Put them in the cluster, and pass over it."""
+        for manifest in manifests:
+            self.put(manifest)
+        self.passed()
+
     def there(self) -> dict[str, Manifest]:
         """Through the version that is read."""
         with gateways.to(self.server) as gateway:

@@ -59,6 +59,11 @@ class World(RegisteredCluster):
         record = self.run()
         assert record.succeeded, (record.error, record.kinds)
 
+    def follow_node(self, name: str = "n1", **more: Any) -> None:
+        """A node of the cluster, and a pass without any trouble."""
+        self.node(name, **more)
+        self.passed()
+
     def tell(self, *events: tuple[str, dict[str, Any]]) -> SyncRun:
         """What a watch told since the last list."""
         return self.ingest(CiliumNodes.kind, [self.handler], *events)

@@ -56,8 +56,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.cidrs("a", "10.0.0.0/22")
     world.cidrs("b", "10.1.0.0/22")
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    world.node("n2", demands={"b": 8})
-    world.passed()
+    world.follow_node("n2", demands={"b": 8})
     assert len(world.held()) == 3
     return world
 

@@ -1,11 +1,14 @@
-"""Nodes in conflict, their pages, and nodes that migrate while they run."""
+"""Nodes in conflict, their pages, nodes that migrate while they run, and clocks that differ."""
 
 import copy
+import datetime
 import json
+import time
 from ipaddress import ip_network
 from typing import Literal
 
 import pytest
+from django.utils import timezone
 
 from pools.cilium import pod_cidrs
 from pools.core import errors
@@ -13,7 +16,7 @@ from pools.models import Block, Now, ObservedObject, PoolCIDR
 from pools.register import pools
 from pools.register.allocator import allocation
 from tests import factories
-from tests.handlers.node_world import World
+from tests.handlers.node_world import World, manifest
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
@@ -70,16 +73,14 @@ def test_what_a_person_set_aside_for_a_node_is_given_to_it(managed: World) -> No
     factories.take(
         managed.cluster.pools.get(), factories.holder("n1", kind="node"), cidr="10.0.5.0/24"
     )
-    managed.node("n1", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8})
     assert managed.lists() == ["10.0.5.0/24"]
     assert not managed.subjects_by_code()
 
 
 def test_the_operator_takes_a_block_from_the_second_of_two_nodes(managed: World) -> None:
     managed.node("n1", lists={"a": ["10.0.0.0/24"]})
-    managed.node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     assert managed.lists("n1") == ["10.0.0.0/24"]
     assert managed.lists("n2") == ["10.0.1.0/24"]
     assert managed.error("n2") == (
@@ -97,15 +98,13 @@ def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(managed: Worl
     factories.take(
         managed.cluster.pools.get(), factories.holder("n9", kind="node"), cidr="10.0.1.0/24"
     )
-    managed.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    managed.passed()
+    managed.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
     assert managed.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert managed.subjects_by_code()["pod_cidr_overlap"] == ["10.0.0.0/24 n1", "10.0.1.0/24 n1"]
 
 
 def test_an_orphan_stays_with_its_node_and_counts_for_nothing(managed: World) -> None:
-    managed.node("n1", demands={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
     assert managed.lists() == ["10.0.0.0/24", "10.9.0.0/24"]
     assert managed.lists(pool="b") == ["10.8.0.0/24"]
     assert managed.error() == (
@@ -121,14 +120,12 @@ def test_an_orphan_stays_with_its_node_and_counts_for_nothing(managed: World) ->
 
 def test_a_cidr_that_the_pool_lost_serves_nobody(managed: World) -> None:
     """What a node has of it stays with the node, which gets others in its place."""
-    managed.node("n1", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n1", demands={"a": 8})
     PoolCIDR.objects.update(orphaned_at=Now())
     pools.add_cidr(
         managed.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY
     )
-    managed.node("n2", demands={"a": 8})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8})
     assert managed.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
     assert managed.lists("n2") == ["10.1.1.0/24"]
     assert managed.subjects_by_code() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
@@ -140,11 +137,9 @@ def test_a_cidr_that_the_pool_lost_serves_nobody(managed: World) -> None:
 
 def test_no_block_under_a_cidr_of_another_size_is_handed_out(managed: World) -> None:
     managed.node("n1", lists={"a": ["10.0.0.0/23"]})
-    managed.node("n2", demands={"a": 8}, lists={"a": ["10.0.2.128/25"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 8}, lists={"a": ["10.0.2.128/25"]})
     assert managed.lists("n2") == ["10.0.2.128/25"]
-    managed.node("n2", demands={"a": 300}, lists={"a": ["10.0.2.128/25"]})
-    managed.passed()
+    managed.follow_node("n2", demands={"a": 300}, lists={"a": ["10.0.2.128/25"]})
     assert managed.lists("n2") == ["10.0.2.128/25", "10.0.3.0/24"]
 
 
@@ -239,7 +234,7 @@ def test_pages_of_nodes(world: World) -> None:
     ] == ["n3"]
 
 
-# Rule `migration-keeps-the-address`, also where two objects stand for one owner
+# --- Rule `migration-keeps-the-address`, also where two objects stand for one owner
 # (kubevirt#13709)
 #
 # What of it belongs to clusters: a block stays with its holder's uid whichever node it is on, a block
@@ -252,10 +247,8 @@ def test_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: C
     machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
     owner = allocation.Holder("instance", "vm-1", UID)
     block = factories.take(machines, owner)
-    world.node("source", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
-    world.node("target", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("source", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("target", lists={"a": ["10.0.1.0/24"]})
     assert factories.take(machines, owner) == block, "the target's pod asks, too"
     world.fake.remove(NODES, "source")
     for _ in range(2):
@@ -277,13 +270,11 @@ def test_another_owner_of_the_name_does_not_release_it(world: World) -> None:
 
 
 def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
-    world.node("source", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("source", lists={"a": ["10.0.0.0/24"]})
     world.node("target", lists={"a": ["10.0.0.0/24"]})  # both list it for a while
     world.passed()
     assert world.held() == {"10.0.0.0/24": "source"}
-    world.node("source")
-    world.passed()
+    world.follow_node("source")
     assert world.held() == {"10.0.0.0/24": "target"}
     assert not world.subjects_by_code()
     assert "10.0.0.0/24" not in factories.drain(world.cluster.pools.get())
@@ -309,3 +300,60 @@ def test_two_objects_that_name_one_uid_are_one(world: World, order: tuple[str, s
     world.passed()
     world.passed()
     assert world.held() == {"10.0.0.0/24": "source"}
+
+
+# --- Cooldown is judged by the database's clock, whatever workers and clusters think it is
+HOUR = 3600
+MARGIN = 60  # seconds that a slow test may take
+
+
+def _skewed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """The worker's clock; the database has its own."""
+    right, now = time.time, timezone.now
+    monkeypatch.setattr(time, "time", lambda: right() + seconds)
+    monkeypatch.setattr(timezone, "now", lambda: now() + datetime.timedelta(seconds=seconds))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("worker", [0, HOUR, -HOUR, 30 * 24 * HOUR])
+@pytest.mark.parametrize("created_at", ["1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z"])
+def test_clock_skew(
+    worker: float, created_at: str, fake: FakeCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(fake, managed_resource=True)
+    world.pool("a", "10.0.0.0/24", cooldown=2 * HOUR)
+    node = manifest("n1", lists={"a": ["10.0.0.0/24"]})
+    node["metadata"]["creationTimestamp"] = created_at
+    fake.put(node)
+    world.passed()
+    _skewed(monkeypatch, worker)
+    world.follow_node("n1")
+    assert Block.objects.get().state == "cooling"
+    world.node("n2", demands={"a": 8})
+    world.run()
+    assert world.held() == {}
+    clock.advance(2 * HOUR - MARGIN)
+    world.run()
+    assert world.held() == {}
+    clock.advance(MARGIN)
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "n2"}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("back", [HOUR, 24 * HOUR])
+def test_the_databases_clock_is_set_back(back: float, fake: FakeCluster, clock: Clock) -> None:
+    """It gets longer, and never shorter."""
+    world = World(fake, managed_resource=True)
+    world.pool("a", "10.0.0.0/24", cooldown=HOUR)
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("n1")
+    clock.advance(-back)
+    world.node("n2", demands={"a": 8})
+    world.run()
+    clock.advance(HOUR - MARGIN)
+    world.run()
+    assert world.held() == {}
+    clock.advance(back + MARGIN)
+    world.run()
+    assert world.held() == {"10.0.0.0/24": "n2"}

@@ -39,8 +39,7 @@ def _converged(world: World) -> None:
 
 
 def test_a_new_entry_repeats_the_flags_of_its_pool(world: World) -> None:
-    world.node("n1", demands={"a": 4})
-    world.passed()
+    world.follow_node("n1", demands={"a": 4})
     assert _entries(world) == [
         {"pool": "a", "cidrs": ["10.30.0.0/30"], "allowFirstIP": True, "allowLastIP": True}
     ]
@@ -51,8 +50,7 @@ def test_a_new_entry_repeats_the_flags_of_its_pool(world: World) -> None:
 def test_false_flags_are_not_written(world: World) -> None:
     world.pool("b", "10.31.0.0/24", mask=30, allow_first_ip=True)
     world.pool("c", "10.32.0.0/24", mask=30)
-    world.node("n1", demands={"b": 3, "c": 2})
-    world.passed()
+    world.follow_node("n1", demands={"b": 3, "c": 2})
     assert _entries(world) == [
         {"pool": "b", "cidrs": ["10.31.0.0/30"], "allowFirstIP": True},
         {"pool": "c", "cidrs": ["10.32.0.0/30"]},
@@ -60,8 +58,7 @@ def test_false_flags_are_not_written(world: World) -> None:
 
 
 def test_an_entry_without_flags_has_two_addresses_less_and_stays_as_it_is(world: World) -> None:
-    world.node("n1", demands={"a": 4}, lists={"a": ["10.30.0.4/30"]})
-    world.passed()
+    world.follow_node("n1", demands={"a": 4}, lists={"a": ["10.30.0.4/30"]})
     assert _entries(world) == [{"pool": "a", "cidrs": ["10.30.0.0/30", "10.30.0.4/30"]}]
     (node,) = pod_cidrs.list_nodes(world.cluster.pk)
     (demand,) = node.pools

@@ -19,8 +19,7 @@ NODES = "ciliumnodes"
 def world(fake: FakeCluster) -> World:
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
     return world
 
 
@@ -54,8 +53,7 @@ def test_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, stat
 def test_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock) -> None:
     """whereabouts#176: the same name, another uid."""
     world.fake.remove(NODES, "n1")
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
     clock.advance(31)
     world.passed()
     world.passed()
@@ -76,8 +74,7 @@ def test_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) 
 def test_an_old_event_releases_nothing(world: World) -> None:
     """A watch may tell of a version that is older than what was written since."""
     before = world.fake.object(NODES, "n1")
-    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]})
     assert len(world.held()) == 3
     world.tell(("MODIFIED", before))
     assert len(world.held()) == 3
@@ -127,7 +124,7 @@ def _garbled(world: World) -> bytes:
     ).encode()
 
 
-# Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
+# --- Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
 #
 # The finalizers are other people's: the register has none of its own on nodes, so that what it does at
 # an object's end is release, then forget the object, in one transaction.

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 def test_what_a_node_lists_is_held_by_it(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.1.0/24", "10.0.0.0/24"]})
-    world.node("n2", lists={"a": ["10.0.3.0/24"]})
-    world.passed()
+    world.follow_node("n2", lists={"a": ["10.0.3.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1", "10.0.3.0/24": "n2"}
     block = Block.objects.get(cidr="10.0.3.0/24")
     assert (block.holder_kind, block.holder_uid) == ("node", world.observed_node("n2").uid)
@@ -34,28 +33,23 @@ def test_what_a_node_lists_is_held_by_it(world: World) -> None:
 
 
 def test_what_is_in_use_is_not_handed_out_by_the_register(world: World) -> None:
-    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
     pool = world.cluster.pools.get()
     assert factories.drain(pool) == ["10.0.1.0/24", "10.0.3.0/24"]
 
 
 def test_what_a_node_lists_no_more_is_released(world: World) -> None:
-    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    world.passed()
-    world.node("n1", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
+    world.follow_node("n1", lists={"a": ["10.0.1.0/24"]})
     assert world.held() == {"10.0.1.0/24": "n1"}
 
 
 def test_in_use_is_in_use_also_in_a_reserved_range(world: World) -> None:
     pool = world.cluster.pools.get()
     factories.reserve(pool, "10.0.1.10-10.0.1.20")
-    world.node("n1", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.1.0/24"]})
     assert world.held() == {"10.0.1.0/24": "n1"}
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1")
     assert world.held() == {}
     assert "10.0.1.0/24" not in factories.drain(pool)
 
@@ -63,22 +57,19 @@ def test_in_use_is_in_use_also_in_a_reserved_range(world: World) -> None:
 def test_both_families(fake: FakeCluster) -> None:
     world = World(fake)
     world.pool("a", "10.0.0.0/16", "fd00::/104", mask={4: 24, 6: 120})
-    world.node("n1", lists={"a": ["10.0.7.0/24", "fd00::700/120"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.7.0/24", "fd00::700/120"]})
     assert world.held() == {"10.0.7.0/24": "n1", "fd00::700/120": "n1"}
 
 
 def test_a_block_that_had_a_row_is_taken_again(world: World) -> None:
     pool = world.cluster.pools.get()
     factories.give_back(factories.take(pool))
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
 def test_a_second_pass_writes_nothing(world: World) -> None:
-    world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     before = Block.objects.values_list("pk", "allocated_at", "holder_uid").first()
     version = world.observed_node().changed_at
     world.passed()
@@ -89,8 +80,7 @@ def test_a_second_pass_writes_nothing(world: World) -> None:
 
 def test_what_somebody_released_in_the_register_is_held_again(world: World) -> None:
     """The register may not hand out what a node uses, whoever said that it is free."""
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
     block = Block.objects.get(state="held")
     allocation.release(block.pk, None, author=factories.WITH_REASON, force=True)
     assert world.held() == {}
@@ -225,8 +215,7 @@ def test_what_the_agent_counts(row: dict[str, Any]) -> None:
 # --- What is odd about PodCIDRs is told as long as it is so (rule `duplicates-are-reported`) ------
 def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.node("n2", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n2", lists={"a": ["10.0.0.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1"}
     assert world.subjects_by_code() == {"pod_cidr_overlap": ["10.0.0.0/24 n2"]}
     message = Finding.objects.get().message
@@ -238,17 +227,14 @@ def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
 
 def test_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.node("n2", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
-    world.node("n1")
-    world.passed()
+    world.follow_node("n2", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("n1")
     assert world.held() == {"10.0.0.0/24": "n2"}
     assert not world.subjects_by_code()
 
 
 def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
-    world.node("n1", lists={"a": ["10.9.0.0/24", "10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.9.0.0/24", "10.0.0.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1"}
     assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.9.0.0/24 n1"]}
     factories.pool("10.9.0.0/16", mask=24, category="pod", within=world.cluster, name="b")
@@ -259,8 +245,7 @@ def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
 def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
     from pools.register import pools
 
-    world.node("n1", lists={"a": ["10.9.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.9.0.0/24"]})
     pools.add_cidr(
         world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY
     )
@@ -270,14 +255,12 @@ def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
 
 
 def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
     PoolCIDR.objects.update(orphaned_at=Now())
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
     assert world.subjects_by_code() == {"orphaned_pod_cidr": ["10.0.0.0/24 n1"]}
-    world.node("n2", lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n2", lists={"a": ["10.0.1.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n2"}
     assert Block.objects.get(cidr="10.0.1.0/24").withheld
 
@@ -285,8 +268,7 @@ def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
 def test_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> None:
     """cilium/cilium#41986: the CIDR came back under another pool, and was handed out twice."""
     world.pool("new", "10.5.0.0/23")
-    world.node("n1", lists={"old": ["10.5.0.0/24"]})
-    world.passed()
+    world.follow_node("n1", lists={"old": ["10.5.0.0/24"]})
     assert world.held() == {"10.5.0.0/24": "n1"}
     assert "10.5.0.0/24" not in factories.drain(Pool.objects.get(name="new"))
     assert world.subjects_by_code()["unknown_pool"] == ["old"]
@@ -294,8 +276,7 @@ def test_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> N
 
 def test_a_pool_that_is_not_there(world: World) -> None:
     world.node("n1", lists={"x": ["10.7.0.0/24"]})
-    world.node("n2", demands={"x": 5, "y": 0})
-    world.passed()
+    world.follow_node("n2", demands={"x": 5, "y": 0})
     assert world.subjects_by_code() == {"unknown_pool": ["x"]}
     assert Finding.objects.get().details == {"pool": "x", "nodes": ["n1", "n2"], "count": 2}
     world.pool("x", "10.7.0.0/16")
@@ -305,8 +286,7 @@ def test_a_pool_that_is_not_there(world: World) -> None:
 
 
 def test_a_cidr_of_another_size_is_no_block(world: World) -> None:
-    world.node("n1", lists={"a": ["10.0.0.0/25"]})
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/25"]})
     assert world.held() == {}
     assert world.subjects_by_code() == {"pod_cidr_size": ["10.0.0.0/25 n1"]}
 
@@ -322,16 +302,14 @@ def test_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock:
     assert world.subjects_by_code() == {"leaked_pod_cidr": ["10.0.0.0/24 n9"]}
     assert world.held() == {"10.0.0.0/24": "n9"}
     clock.advance(60)
-    world.node("n9", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n9", lists={"a": ["10.0.0.0/24"]})
     assert not world.subjects_by_code()
 
 
 def test_a_block_that_its_node_does_not_list(world: World) -> None:
     """Nobody is going to tell the node of it, and it is not ours to say that it is free."""
     factories.take(world.cluster.pools.get(), factories.holder("n1", kind="node"))
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1")
     assert world.subjects_by_code() == {"unlisted_pod_cidr": ["10.0.0.0/24 n1"]}
     assert world.held() == {"10.0.0.0/24": "n1"}
 
@@ -340,13 +318,10 @@ def test_what_cools_and_is_handed_out_by_the_cluster_is_recorded(
     world: World, clock: Clock
 ) -> None:
     world.pool("slow", "10.8.0.0/23", cooldown=3600)
-    world.node("n1", lists={"slow": ["10.8.0.0/24"]})
-    world.passed()
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1", lists={"slow": ["10.8.0.0/24"]})
+    world.follow_node("n1")
     assert Block.objects.get(cidr="10.8.0.0/24").state == "cooling"
-    world.node("n2", lists={"slow": ["10.8.0.0/24"]})
-    world.passed()
+    world.follow_node("n2", lists={"slow": ["10.8.0.0/24"]})
     assert world.held() == {"10.8.0.0/24": "n2"}
     assert world.subjects_by_code() == {"cooldown_not_kept": ["10.8.0.0/24 n2"]}
     clock.advance(3601)

@@ -30,8 +30,7 @@ def _converged(world: World) -> None:
 
 def test_a_node_gets_what_it_lacks(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 300})
-    world.passed()
+    world.follow_node("n1", demands={"a": 300})
     assert world.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1"}
     assert {block.holder_uid for block in Block.objects.filter(state="held")} == {
@@ -44,8 +43,7 @@ def test_nodes_get_different_blocks_and_keep_what_they_have(world: World) -> Non
     world.pool("a", "10.0.0.0/22")
     world.node("n1", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
     world.node("n2", demands={"a": 8})
-    world.node("n3", demands={"a": 500})
-    world.passed()
+    world.follow_node("n3", demands={"a": 500})
     assert world.lists("n1") == ["10.0.1.0/24"]
     assert world.lists("n2") == ["10.0.0.0/24"]
     assert world.lists("n3") == ["10.0.2.0/24", "10.0.3.0/24"]
@@ -68,8 +66,7 @@ def test_nothing_of_the_object_but_allocated_is_touched(world: World) -> None:
 def test_without_the_managed_resource_nothing_is_handed_out(fake: FakeCluster) -> None:
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 300})
-    world.passed()
+    world.follow_node("n1", demands={"a": 300})
     assert world.held() == {}
     assert not fake.log.writes
     # Switched on later, an object that did not change since is served.
@@ -81,8 +78,7 @@ def test_without_the_managed_resource_nothing_is_handed_out(fake: FakeCluster) -
 @pytest.mark.exhaustive
 def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None:
     pool = world.pool("a", "10.0.0.0/24")
-    world.node("n1", demands={"a": 300, "b": 1})
-    world.passed()
+    world.follow_node("n1", demands={"a": 300, "b": 1})
     assert world.lists() == ["10.0.0.0/24"]
     assert world.error() == (
         "ipam-multi-pool-sync allocation failed: "
@@ -111,10 +107,8 @@ def _writers(world: World) -> None:
 
 def test_what_the_agent_removes_is_released(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 300})
-    world.passed()
-    world.node("n1", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n1", demands={"a": 300})
+    world.follow_node("n1", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
     assert world.held() == {"10.0.1.0/24": "n1"}
     assert world.lists() == ["10.0.1.0/24"]
     _converged(world)
@@ -122,11 +116,9 @@ def test_what_the_agent_removes_is_released(world: World) -> None:
 
 def test_a_released_block_cools_before_another_gets_it(world: World, clock: Clock) -> None:
     world.pool("a", "10.0.0.0/24", cooldown=600)
-    world.node("n1", demands={"a": 8})
-    world.passed()
+    world.follow_node("n1", demands={"a": 8})
     world.node("n1")
-    world.node("n2", demands={"a": 8})
-    world.passed()
+    world.follow_node("n2", demands={"a": 8})
     assert world.lists("n2") == []
     assert world.error("n2").endswith("pool empty")
     clock.advance(601)
@@ -145,8 +137,7 @@ def test_a_node_that_was_told_of_is_served_at_once(world: World) -> None:
 
 def test_reserved_blocks_are_not_handed_out(world: World) -> None:
     world.pool("a", "10.0.0.0/22", reserved=["10.0.0.10-10.0.1.20"])
-    world.node("n1", demands={"a": 2000})
-    world.passed()
+    world.follow_node("n1", demands={"a": 2000})
     assert world.lists() == ["10.0.2.0/24", "10.0.3.0/24"]
 
 
@@ -192,14 +183,12 @@ def pool_world(fake: FakeCluster) -> World:
 
 def test_a_first_pass_hands_out_nothing_that_the_last_node_lists(pool_world: World) -> None:
     pool_world.node("n1", demands={"a": 300})
-    pool_world.node("n2", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
-    pool_world.passed()
+    pool_world.follow_node("n2", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
     assert pool_world.lists("n1") == ["10.0.1.0/24", "10.0.3.0/24"]
 
 
 def test_a_process_that_started_goes_on_from_what_the_register_knows(pool_world: World) -> None:
-    pool_world.node("n2", lists={"a": ["10.0.0.0/24"]})
-    pool_world.passed()
+    pool_world.follow_node("n2", lists={"a": ["10.0.0.0/24"]})
     pool_world.restarted()
     asking = pool_world.node("n1", demands={"a": 8})
     assert pool_world.tell(("ADDED", asking)).succeeded
@@ -241,13 +230,11 @@ def test_what_another_operator_did_meanwhile_is_told_first(pool_world: World) ->
 
 
 def test_next_fit_goes_on_in_another_process(pool_world: World) -> None:
-    pool_world.node("n1", demands={"a": 8})
-    pool_world.passed()
+    pool_world.follow_node("n1", demands={"a": 8})
     assert pool_world.lists("n1") == ["10.0.0.0/24"]
     pool_world.fake.remove("ciliumnodes", "n1")
     pool_world.restarted()
-    pool_world.node("n3", demands={"a": 8})
-    pool_world.passed()
+    pool_world.follow_node("n3", demands={"a": 8})
     assert pool_world.lists("n3") == ["10.0.1.0/24"]
 
 
@@ -266,8 +253,7 @@ def test_nor_is_anybody_served_while_the_pools_cannot_be_listed(pool_world: Worl
         cluster=pool_world.cluster, kind="CiliumPodIPPool", name="a", uid="u", manifest={},
         first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
-    pool_world.node("n1", demands={"a": 8, "b": 8})
-    pool_world.passed()
+    pool_world.follow_node("n1", demands={"a": 8, "b": 8})
     assert pool_world.lists("n1") == []
     assert pool_world.error("n1") == ""
 

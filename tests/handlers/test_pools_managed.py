@@ -102,8 +102,7 @@ def test_pools_that_were_only_taken_in_go_on_following(managed: Fleet) -> None:
 
 
 def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
-    managed.put(manifest("green", A))
-    managed.passed()
+    managed.follow(manifest("green", A))
     pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     assert managed.counted()["written"] == 1
     assert managed.there()["green"]["metadata"]["labels"] == {"x": "y"}
@@ -112,8 +111,7 @@ def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
 
 
 def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
-    managed.put(manifest("green", A))
-    managed.passed()
+    managed.follow(manifest("green", A))
     pools.add_cidr(managed.pool("green").pk, factories.entry(B), author=factories.BY)
     assert managed.counted()["written"] == 0
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
@@ -136,16 +134,13 @@ def test_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
 
 def test_applying_makes_the_register_right(managed: Fleet) -> None:
     """Of a pool that was only taken in: from now on its object is followed no more."""
-    managed.put(manifest("green", A))
-    managed.passed()
+    managed.follow(manifest("green", A))
     assert drift.apply(_of(managed), author=factories.BY) == []
     managed.passed()
-    managed.put(manifest("green", B, A))
-    managed.passed()
+    managed.follow(manifest("green", B, A))
     assert managed.cidrs("green") == [A]
     assert managed.drift() == [("green", "spec.ipv4.cidrs")]
-    managed.put(manifest("green", A))
-    managed.passed()
+    managed.follow(manifest("green", A))
     assert managed.drift() == []
 
 
@@ -153,8 +148,7 @@ def test_applying_makes_the_register_right(managed: Fleet) -> None:
 def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
-    managed.put(manifest("green", B, A))
-    managed.passed()
+    managed.follow(manifest("green", B, A))
     assert managed.drift() == [("green", "spec.ipv4.cidrs")]
     drift.adopt(_of(managed), author=factories.BY)
     assert managed.counted()["written"] == 0
@@ -165,8 +159,7 @@ def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
 def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
-    managed.put(manifest("green", B, A))
-    managed.passed()
+    managed.follow(manifest("green", B, A))
     row = drift.ignore(
         models.Drift.objects.get(), author=factories.WITH_REASON, user=factories.user()
     )
@@ -176,14 +169,12 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
         row.ignored_by,
         factories.WITH_REASON.reason,
     )
-    managed.put(manifest("green", C, A))
-    managed.passed()
+    managed.follow(manifest("green", C, A))
     assert models.Drift.objects.get().ignored_at is None
 
 
 def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     with pytest.raises(errors.NotManaged):
         drift.apply(_of(fleet), author=factories.BY)
 
@@ -223,8 +214,7 @@ def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
 
 def test_an_object_that_says_the_same_in_other_words_is_left_alone(managed: Fleet) -> None:
     six = {"cidrs": ["fd00::0/104"], "maskSize": 120}
-    managed.put(manifest("green", A, ipv6=six))
-    managed.passed()
+    managed.follow(manifest("green", A, ipv6=six))
     drift.apply(_of(managed), author=factories.BY)
     pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     assert managed.counted() == {"seen": 1, "changed": 0, "written": 1, "failed": 0}
@@ -235,8 +225,7 @@ def test_an_object_that_says_the_same_in_other_words_is_left_alone(managed: Flee
 @pytest.mark.parametrize("definition", [PROPOSAL])
 def test_strings_stay_strings_where_the_crd_has_objects(managed: Fleet) -> None:
     """Readers of v2alpha1 would be shown `cidrs: [{}]`."""
-    managed.put(manifest("green", A, version="v2alpha1"))
-    managed.passed()
+    managed.follow(manifest("green", A, version="v2alpha1"))
     pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     managed.passed()
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
@@ -244,8 +233,7 @@ def test_strings_stay_strings_where_the_crd_has_objects(managed: Fleet) -> None:
 
 def test_a_pool_with_its_only_cidr_in_another_pool(managed: Fleet) -> None:
     managed.make("mine", A)
-    managed.put(manifest("theirs", "10.0.3.0/24"))
-    managed.passed()
+    managed.follow(manifest("theirs", "10.0.3.0/24"))
     assert managed.problems() == {"theirs": "cidr_overlap"}
     assert managed.findings() == [("cidr_overlap", f"theirs 10.0.3.0/24, mine {A}")]
     assert sorted(managed.there()) == ["mine", "theirs"]
@@ -258,8 +246,7 @@ def test_a_pool_that_the_cluster_does_not_have_yet_is_not_full(fleet: Fleet) -> 
     fleet.manage(models.ManagedResource.POOLS)
     fleet.passed()
     pool = fleet.make("green", "10.61.0.0/16", reserved=["10.61.0.0-10.61.0.255"])
-    fleet.put(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
-    fleet.passed()
+    fleet.follow(fleets.manifest("green", "10.62.0.0/16", version="v2alpha1"))
     fleet.passed()
     assert ("cidr_addition_pending", "green 10.61.0.0/16") in fleet.findings()
     counts = usage.pool_usage(models.Pool.objects.get(pk=pool.pk))[4]
@@ -287,13 +274,10 @@ def test_a_pool_that_is_used_up_is_full_still(db: None) -> None:
 def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool) -> None:
     world = World(fake, managed_resource=serving)
     world.pool("a", "10.0.0.0/24", cooldown=600)
-    world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
-    world.node("n1")
-    world.passed()
+    world.follow_node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.follow_node("n1")
     clock.advance(10)
-    world.node("n2", lists={"a": ["10.0.0.0/24"]})
-    world.passed()
+    world.follow_node("n2", lists={"a": ["10.0.0.0/24"]})
     message = models.Finding.objects.get(code="cooldown_not_kept").message
     assert ("another controller" in message) == serving
     assert ("if it writes pod-cidrs" in message) != serving

@@ -58,33 +58,27 @@ def test_a_second_pass_changes_nothing(fleet: Fleet, count: int) -> None:
 
 
 def test_changes_are_followed(fleet: Fleet) -> None:
-    fleet.put(manifest("green", A, B, pool=[RANGE]))
-    fleet.passed()
-    fleet.put(manifest("green", C, A, metadata={"labels": {"x": "y"}}, podSelector={}))
-    fleet.passed()
+    fleet.follow(manifest("green", A, B, pool=[RANGE]))
+    fleet.follow(manifest("green", C, A, metadata={"labels": {"x": "y"}}, podSelector={}))
     assert fleet.cidrs("green") == [C, A]
     assert fleet.ranges("green") == []
     assert (fleet.pool("green").labels, fleet.pool("green").pod_selector) == ({"x": "y"}, {})
 
 
 def test_what_somebody_changed_in_the_register_goes_back(fleet: Fleet) -> None:
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     pools.add_cidr(fleet.pool("green").pk, factories.entry(B), author=factories.BY)
     fleet.passed()
     assert fleet.cidrs("green") == [A]
 
 
 def test_a_lost_cidr_in_use_is_an_orphan_until_it_comes_back(fleet: Fleet) -> None:
-    fleet.put(manifest("green", A, B))
-    fleet.passed()
+    fleet.follow(manifest("green", A, B))
     block = factories.take(fleet.pool("green"), factories.holder("n1", kind="node"))
-    fleet.put(manifest("green", B))
-    fleet.passed()
+    fleet.follow(manifest("green", B))
     assert fleet.cidrs("green") == [B]
     assert fleet.findings() == [("orphaned_cidr", f"green {A}")]
-    fleet.put(manifest("green", B, A))
-    fleet.passed()
+    fleet.follow(manifest("green", B, A))
     assert fleet.cidrs("green") == [B, A]
     assert fleet.findings() == []
     assert Block.objects.get(holder_id="n1").cidr == factories.row(block).cidr
@@ -93,12 +87,9 @@ def test_a_lost_cidr_in_use_is_an_orphan_until_it_comes_back(fleet: Fleet) -> No
 @pytest.mark.exhaustive
 def test_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
     """Cilium #41986: remove an in-use CIDR, add it again under another pool's name."""
-    fleet.put(manifest("green", A, B))
-    fleet.passed()
+    fleet.follow(manifest("green", A, B))
     block = factories.take(fleet.pool("green"), factories.holder("n1", kind="node"))
-    fleet.put(manifest("green", B))
-    fleet.put(manifest("blue", A))
-    fleet.passed()
+    fleet.follow(manifest("green", B), manifest("blue", A))
     assert fleet.names() == ["green"]
     assert fleet.problems() == {"blue": "cidr_overlap"}
     assert [code for code, _ in fleet.findings()] == ["cidr_overlap", "orphaned_cidr"]
@@ -112,20 +103,13 @@ def test_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
 
 
 def test_a_cidr_may_move_between_pools_when_nothing_holds_it(fleet: Fleet) -> None:
-    fleet.put(manifest("a", A))
-    fleet.put(manifest("b", B, C))
-    fleet.passed()
-    fleet.put(manifest("a", A, C))
-    fleet.put(manifest("b", B))
-    fleet.passed()
+    fleet.follow(manifest("a", A), manifest("b", B, C))
+    fleet.follow(manifest("a", A, C), manifest("b", B))
     assert (fleet.cidrs("a"), fleet.cidrs("b")) == ([A, C], [B])
 
 
 def test_overlaps_are_refused_and_both_pools_named(fleet: Fleet) -> None:
-    fleet.put(manifest("a", "10.0.0.0/15"))
-    fleet.put(manifest("b", A))
-    fleet.put(manifest("c", C))
-    fleet.passed()
+    fleet.follow(manifest("a", "10.0.0.0/15"), manifest("b", A), manifest("c", C))
     assert fleet.names() == ["a", "c"]
     assert fleet.problems() == {"b": "cidr_overlap"}
     assert fleet.findings() == [("cidr_overlap", f"b {A}, a 10.0.0.0/15")]
@@ -136,26 +120,20 @@ def test_overlaps_are_refused_and_both_pools_named(fleet: Fleet) -> None:
     "changed", [manifest("green", A, mask=25), manifest("green", A, allowLastIP=True)]
 )
 def test_what_never_changes_is_a_problem_of_the_object(fleet: Fleet, changed: dict) -> None:
-    fleet.put(manifest("green", A))
-    fleet.passed()
-    fleet.put(changed)
-    fleet.passed()
+    fleet.follow(manifest("green", A))
+    fleet.follow(changed)
     assert fleet.problems() == {"green": "immutable_in_use"}
     assert (fleet.pool("green").mask_size_v4, fleet.pool("green").allow_last_ip) == (24, False)
 
 
 def test_a_name_that_another_category_has(fleet: Fleet) -> None:
     factories.pool("10.9.0.0/24", name="green", within=fleet.cluster)
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     assert fleet.problems() == {"green": "already_exists"}
 
 
 def test_one_bad_object_fails_alone(fleet: Fleet) -> None:
-    fleet.put(manifest("a", A))
-    fleet.put(manifest("b", B, "10.1.3.0/24"))
-    fleet.put(manifest("c", C))
-    fleet.passed()
+    fleet.follow(manifest("a", A), manifest("b", B, "10.1.3.0/24"), manifest("c", C))
     assert fleet.names() == ["a", "c"]
     assert fleet.problems() == {"b": "cidr_overlap"}
     assert fleet.findings() == []
@@ -164,8 +142,7 @@ def test_one_bad_object_fails_alone(fleet: Fleet) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("in_use", [False, True])
 def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use: bool) -> None:
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     if in_use:
         factories.take(fleet.pool("green"))
     fleet.remove("green")
@@ -178,16 +155,14 @@ def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use:
         return
     assert fleet.findings() == [("orphaned_pool", "green")]
     assert factories.drain(fleet.pool("green")) == []
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     assert (fleet.findings(), fleet.cidrs("green")) == ([], [A])
 
 
 @pytest.mark.exhaustive
 def test_a_pool_made_again_with_another_mask_size(fleet: Fleet, clock: Clock) -> None:
     """The same name, a new uid (rule `uid-is-identity`)."""
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     block = factories.take(fleet.pool("green"))
     fleet.remove("green")
     fleet.put(manifest("green", A, mask=26))
@@ -216,16 +191,13 @@ def test_both_versions_of_the_proposal_are_read(fleet: Fleet) -> None:
     pool["spec"]["ipv4"]["cidrs"] = [
         {"cidr": A, "reservedRange": "10.0.0.0-10.0.0.99"}, {"cidr": B},
     ]  # fmt: skip
-    fleet.put(pool)
-    fleet.put(manifest("old", C, version="v2alpha1"))
-    fleet.passed()
+    fleet.follow(pool, manifest("old", C, version="v2alpha1"))
     assert (fleet.cidrs("green"), fleet.ranges("green")) == ([A, B], ["10.0.0.0-10.0.0.99"])
     assert fleet.cidrs("old") == [C]
 
 
 def test_nothing_is_written(fleet: Fleet) -> None:
-    fleet.put(manifest("green", A))
-    fleet.passed()
+    fleet.follow(manifest("green", A))
     pools.add_cidr(fleet.pool("green").pk, factories.entry(B), author=factories.BY)
     fleet.make("mine", C)
     before = fleet.there()

@@ -1,4 +1,4 @@
-"""Pools that are made anew, or refused by a webhook."""
+"""Pools that are made anew, refused by a webhook, or of a server that is down."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
+from pools.clusters.reconcile import leases
 from pools.core.cilium import podippool
-from pools.models import Block, Drift, ManagedResource, Pool
+from pools.models import Block, Connection, Drift, ManagedResource, Pool
 from pools.register import pools
 from pools.webhooks import configuration
 from tests import factories
@@ -153,7 +154,7 @@ def test_a_pool_of_the_register_is_written_into_the_new_object(
     assert (fleet.ranges("green"), fleet.findings()) == (["-".join(SPAN)], [])
 
 
-# Point 16: while the webhook is down, its policy says what fails: writes of pools, nothing
+# --- Point 16: while the webhook is down, its policy says what fails: writes of pools, nothing
 # else
 MANAGED_RESOURCES = ["pools", "pod-cidrs"]
 
@@ -165,8 +166,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.connection.managed_resources = MANAGED_RESOURCES
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", demands={"a": 8})
-    world.passed()
+    world.follow_node("n1", demands={"a": 8})
     return world
 
 
@@ -211,3 +211,49 @@ def test_with_ignore_what_was_not_judged_is_found(world: CiliumWorld, clock: Clo
     world.run()
     assert world.subjects_by_code()["cidr_overlap"] == ["theirs 10.0.0.0/24, a 10.0.0.0/22"]
     assert world.held() == world.listed()
+
+
+# Point 13: while an API server is down the register goes on, and what waits is done when it
+# is back
+@pytest.mark.exhaustive
+def test_the_register_stays_authoritative(world: CiliumWorld, clock: Clock) -> None:
+    before = world.held()
+    world.fake.faults.add(status=503, times=None)
+    machines = factories.pool("10.9.0.0/24", within=world.cluster)
+    for number in range(4):
+        assert not world.run().succeeded
+        assert factories.take(machines)["cidr"].startswith("10.9.0.")
+        pools.add_cidr(
+            world.cluster.pools.get(name="a").pk,
+            factories.entry(f"10.{number + 1}.0.0/22"),
+            author=factories.BY,
+        )
+        clock.advance(600)
+    assert world.held().items() >= before.items()
+    row = Connection.objects.get(pk=world.connection.pk)
+    assert (row.error_code, row.failures) == ("cluster_server_error", 4)
+    world.fake.faults.clear()
+    world.passed()
+    there = world.fake.object("ciliumpodippools", "a")["spec"]["ipv4"]["cidrs"]
+    assert there == ["10.0.0.0/22", *(f"10.{number + 1}.0.0/22" for number in range(4))]
+    world.fake.log.clear()
+    world.passed()
+    assert not world.fake.log.writes
+
+
+@pytest.mark.exhaustive
+def test_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> None:
+    """The pass that is due waits as long as the back-off says, however much is changed here."""
+    world.fake.faults.add(status=503, times=None)
+    for _ in range(6):
+        world.run()
+    assert leases.due_connections() == []
+    due = Connection.objects.get(pk=world.connection.pk).due_at
+    for number in range(3):
+        pools.add_cidr(
+            world.cluster.pools.get(name="a").pk,
+            factories.entry(f"10.{number + 1}.0.0/22"),
+            author=factories.BY,
+        )
+    assert leases.due_connections() == []
+    assert Connection.objects.get(pk=world.connection.pk).due_at == due

@@ -81,8 +81,7 @@ def test_the_version_that_is_served_is_written(served_fleet: Fleet, served: str)
 def test_an_upgrade_in_between(served_fleet: Fleet, served: str) -> None:
     """The same stored objects through another version: known by their uid."""
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    served_fleet.put(manifest("green", A, version=version))
-    served_fleet.passed()
+    served_fleet.follow(manifest("green", A, version=version))
     before = served_fleet.pool("green").pk
     both = definitions(CRDS / f"{SHIPPED}.yaml")[0]
     served_fleet.put(both)
@@ -98,8 +97,7 @@ def test_an_upgrade_in_between(served_fleet: Fleet, served: str) -> None:
 @pytest.mark.sample(3)
 def test_what_cannot_be_discovered_is_not_absent(served_fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    served_fleet.put(manifest("green", A, version=version))
-    served_fleet.passed()
+    served_fleet.follow(manifest("green", A, version=version))
     assert isinstance(served_fleet.server, FakeCluster)
     for path in ("/apis$", f"/apis/cilium.io/{version}$"):
         served_fleet.server.faults.add(path=path, status=503, times=2)
@@ -192,8 +190,7 @@ def test_an_object_whose_cidrs_a_version_hides_says_nothing(fleet: Fleet) -> Non
     """Written with objects, and then only v2alpha1 is served: it shows `cidrs: [{}]`."""
     pool = manifest("green")
     pool["spec"]["ipv4"]["cidrs"] = [{"cidr": A}]
-    fleet.put(pool)
-    fleet.passed()
+    fleet.follow(pool)
     _serve_only_v2alpha1(fleet)
     fleet.passed()
     assert (fleet.cidrs("green"), fleet.problems()) == ([A], {})

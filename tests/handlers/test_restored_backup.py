@@ -28,8 +28,7 @@ def world(fake: FakeCluster, request: pytest.FixtureRequest) -> CiliumWorld:
     world = CiliumWorld(fake, managed_resource=request.param)
     world.cidrs("a", A)
     world.node("n1", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
-    world.node("n2", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
-    world.passed()
+    world.follow_node("n2", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n2"}
     return world
 
@@ -60,8 +59,7 @@ def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: Cilium
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24", "10.0.3.0/24"]})
     assert len(world.held()) == 2
-    world.node("n4", demands={"a": 8})
-    world.passed()
+    world.follow_node("n4", demands={"a": 8})
     assert world.listed().items() >= {"10.0.2.0/24": "n3", "10.0.3.0/24": "n3"}.items()
     _settled(world)
     # Nor to anybody else.
@@ -72,8 +70,7 @@ def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: Cilium
 def test_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
     """The register has it for the first one, which gave it back long ago."""
     with lost(world):
-        world.node("n1", demands={"a": 8}, lists={"a": ["10.0.4.0/24"]})
-        world.passed()
+        world.follow_node("n1", demands={"a": 8}, lists={"a": ["10.0.4.0/24"]})
         world.node("n3", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     world.node("n4", demands={"a": 8})
     _settled(world)

@@ -193,8 +193,8 @@ def test_an_index_of_a_large_table_finds_the_events(kind: str, criterion: str, i
     assert f" {index} " in rows.order_by().explain()
 
 
-# Rule `every-change-has-an-event`: every token that is created or revoked leaves an event
-# with both names
+# --- Rule `every-change-has-an-event`: every token that is created or revoked leaves an event with
+# both names
 def _events() -> list[tuple[str, str, str]]:
     rows = Event.objects.filter(table="tokenevent").order_by("id")
     return [(row.type, row.holder_id, row.actor) for row in rows]

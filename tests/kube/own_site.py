@@ -3,7 +3,6 @@
 import contextlib
 import pathlib
 import socketserver
-import threading
 import wsgiref.simple_server
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from django.db import connection
 from django.urls import get_resolver
 
 from ipam_site import tls
-from tests import commands
+from tests import commands, servers
 from tests.kube.certificates import Authority
 
 
@@ -46,14 +45,8 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
         "127.0.0.1", 0, get_wsgi_application(), server_class=_Server, handler_class=_Handler
     )
     server.socket = files.context().wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with servers.in_thread(server):
         yield f"https://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextlib.contextmanager

@@ -155,7 +155,7 @@ def test_a_name_stays_inside_its_collection(fake: FakeCluster, name: str) -> Non
     assert all("/" not in item.path.removeprefix(prefix) for item in fake.log) or "/" in name
 
 
-# The gateway against whole clusters: the fakes of each run, and with --real a kube-apiserver
+# --- The gateway against whole clusters: the fakes of each run, and with --real a kube-apiserver
 def test_who_it_is(gateway: api_client.ClusterClient) -> None:
     assert gateway.version().startswith("v")
     assert len(gateway.identity()) == 36

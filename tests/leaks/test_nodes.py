@@ -189,8 +189,7 @@ def test_a_pass_that_finds_the_same_changes_no_list(nodes: Nodes) -> None:
     assert database.now() >= before[0][2]
 
 
-# Rule `leak-needs-two-observations`: complete ones, a grace apart, that did not see the
-# holder
+# --- Rule `leak-needs-two-observations`: complete ones, a grace apart, that did not see the holder
 def test_one_observation_is_a_suspicion(feed: Feed) -> None:
     feed.holds("i-1")
     answer = feed.report()

@@ -188,7 +188,7 @@ def test_filters(feed: Feed, query: str, count: int | None) -> None:
         )
 
 
-# `ipam leaks` and `ipam reclaim`: reports that are stored and reclaimed from, and exit
+# --- `ipam leaks` and `ipam reclaim`: reports that are stored and reclaimed from, and exit
 # statuses
 def ipam(*words: str) -> tuple[int, str]:
     """Status and standard output."""

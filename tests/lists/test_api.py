@@ -7,8 +7,6 @@ from django.test.utils import CaptureQueriesContext
 from tests import factories
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def _register() -> str:
     cluster = factories.cluster()

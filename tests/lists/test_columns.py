@@ -11,7 +11,6 @@ from django.urls import reverse
 from pools.models import ListColumns, Pool
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 BLOCKS = reverse("admin:pools_block_changelist")
 DEFAULT = ["cidr", "holder", "state", "since", "available_from", "pool", "cluster", "org", "env"]
 

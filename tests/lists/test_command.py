@@ -12,8 +12,6 @@ from pools.management import output
 from pools.register import block_lists
 from tests import commands, factories
 
-pytestmark = pytest.mark.django_db
-
 
 def ipam(*words: str, form: str = "json") -> Any:
     text = commands.output("ipam", "list", *words, "-o", form)

@@ -18,7 +18,6 @@ from tests import factories, people
 from tests.claims import worlds
 from tests.claims.access import two_worlds
 
-pytestmark = pytest.mark.django_db
 ADD_POOL = reverse("admin:pools_pool_add")
 ADD_CONTAINER = reverse("admin:pools_container_add")
 

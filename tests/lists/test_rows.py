@@ -2,12 +2,10 @@
 
 import re
 
-import pytest
 from django.urls import reverse
 
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 _LARGEST = 2_000  # characters of a row; unfold's have 5,000 to 7,500
 
 

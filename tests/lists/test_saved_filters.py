@@ -10,7 +10,6 @@ from django.urls import reverse
 from pools.models import Pool, SavedFilter
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 BLOCKS = reverse("admin:pools_block_changelist")
 FILTERS = reverse("admin:list_filters", args=["pools.block"])
 VIEWER = ["view_block", "view_pool"]

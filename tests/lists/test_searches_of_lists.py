@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from claims.models import IPPool
+from claims.models import IPPool, Network
 from pools.models import Environment, Pool
 from pools.register import pools
 from tests import factories, people
 from tests.claims import worlds
-
-pytestmark = pytest.mark.django_db
 
 
 def search_results(path: str, text: str) -> list[Any]:
@@ -41,6 +39,9 @@ def test_networks_and_entries_by_the_beginning_of_an_address() -> None:
     assert set(search_results("claims/entry", "10.128")) == {entry, other}
     assert search_results("claims/network", "10.128") == [network]
     assert search_results("claims/network", "10.129") == []
+    Network.objects.filter(pk=network.pk).update(default_gateways=["192.0.2.1"])
+    assert search_results("claims/network", "192.0.2.1") == [network]  # the second list of a row
+    assert search_results("claims/network", "10.128.3.0/24") == [network]
 
 
 @pytest.mark.exhaustive

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from celery import signals
-from django.db import connection
 
 from pools.clusters import fleet
 from pools.core.observed.uses import Role
@@ -33,6 +32,7 @@ from tests import clock, factories
 from tests.claims import worlds
 from tests.metrics import scrapes
 from tests.observed.rows import observed
+from tests.pools.conftest import Clock
 
 
 @pytest.fixture
@@ -155,8 +155,7 @@ def test_what_waits() -> None:
             target=target, alert=alert, event="opened", state=state, next_try_at=Now(),
             created_at=Now(),
         )  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.clock_offset', '1 hour', true)")
+    Clock().advance(3600)
     assert scrapes.value("ipam_outbox_pending") == 2
     assert scrapes.value("ipam_outbox_oldest_seconds") == pytest.approx(3600, abs=60)
     assert scrapes.value("ipam_requests_oldest_seconds") == pytest.approx(3600, abs=60)
@@ -235,8 +234,7 @@ def test_a_cooldown_that_has_passed_is_free_although_nobody_tidied() -> None:
     pool = factories.pool("10.0.0.0/29", cooldown=3600)
     factories.give_back(factories.take(pool))
     assert scrapes.value("ipam_cooldown_queue_addresses", pool=pool.name) == 1
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('ipam.clock_offset', '2 hours', true)")
+    Clock().advance(7200)
     assert scrapes.author("state", "ipam_pool_addresses", pool=pool.name)["cooling"] == 0
     assert scrapes.value("ipam_cooldown_queue_addresses", pool=pool.name) == 0
 

@@ -186,7 +186,7 @@ def test_before_anything_happened_every_category_is_there_with_zero() -> None:
     assert {sample.value for sample in results} == {0}
 
 
-# A scrape tells nobody's name: no address, MAC address, VM, organisation, environment or
+# --- A scrape tells nobody's name: no address, MAC address, VM, organisation, environment or
 # holder
 CANARIES = {
     "address": "10.77.66.",

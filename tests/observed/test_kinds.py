@@ -14,8 +14,6 @@ from tests.kube.fake import FakeCluster
 from tests.kube.real import SERVICE_CIDR
 from tests.observed import objects
 
-pytestmark = pytest.mark.django_db
-
 DEFINITIONS = (
     "cilium.io_ciliumnodes",
     "cilium.io_ciliumloadbalancerippools",

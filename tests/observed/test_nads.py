@@ -9,7 +9,6 @@ from claims.models import Network
 from pools.models import Finding, ObservedCIDR, Pool
 from tests.observed import objects
 
-pytestmark = pytest.mark.django_db
 OVN = {
     "cniVersion": "1.0.0", "type": "ovn-k8s-cni-overlay", "name": "blue", "topology": "layer2",
     "netAttachDefName": "shop/blue", "subnets": "10.100.0.0/16", "role": "secondary",

@@ -13,7 +13,6 @@ from tests import factories
 from tests.edges.api import Api
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
 ALL = "10.20.0.0/16"
 
 # Pairs in one cluster: roles, or categories of pools.

@@ -7,8 +7,6 @@ from tests import factories, people
 from tests.edges.api import Api
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
-
 
 def _level(api: Api, parent: str = "", **query: str) -> dict[str, list[str]]:
     """The rows of a level: CIDR -> what has it."""

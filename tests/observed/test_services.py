@@ -13,8 +13,6 @@ from tests.observed import objects
 from tests.observed.rows import observed
 from tests.observed.test_kinds import _let_time_pass as let_time_pass, _uses as uses
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.exhaustive
 def test_those_with_addresses_are_read_followed_and_removed(

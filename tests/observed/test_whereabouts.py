@@ -9,7 +9,6 @@ from pools.models import Finding, ObservedCIDR, ObservedObject
 from tests.edges.api import Api
 from tests.observed import objects
 
-pytestmark = pytest.mark.django_db
 KIND = "IPPool.whereabouts.cni.cncf.io"
 MACVLAN = {"cniVersion": "0.3.1", "type": "macvlan", "master": "eth0"}
 

@@ -83,8 +83,8 @@ def test_a_worker_under_the_old_terms_loses_the_cluster(fake: FakeCluster) -> No
         raise AssertionError("it still has the cluster")
 
 
-# The test of a connection: what is served, in which shape, which rights are missing, what
-# ends when
+# --- The test of a connection: what is served, in which shape, which rights are missing, what ends
+# when
 WANTED = (
     resources.CILIUM_POD_IP_POOL,
     resources.CILIUM_POD_IP_POOL_V2ALPHA1,
@@ -209,7 +209,7 @@ def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> 
     assert [ending.credential for ending in result.endings] == ["certificate authority"]
 
 
-# `manage.py rotate_keys`: a new key in front of the ring, all credentials under it, the old
+# --- `manage.py rotate_keys`: a new key in front of the ring, all credentials under it, the old
 # one away
 CA = certificates.Authority().pem
 

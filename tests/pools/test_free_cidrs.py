@@ -181,7 +181,7 @@ def test_another_prefix_is_not_divided_beside_the_pools_of_the_first() -> None:
     assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == "2001:db8:10::/48"
 
 
-# What forms offer: the first free CIDRs for a cluster, in which nothing is used, and a pool's
+# --- What forms offer: the first free CIDRs for a cluster, in which nothing is used, and a pool's
 # next free block
 def _space(cluster: Cluster) -> AddressSpace:
     return AddressSpace.objects.select_related("cluster").get(cluster=cluster, name="")

@@ -238,7 +238,7 @@ def test_a_removed_cidr_may_belong_to_another_pool() -> None:
     assert factories.take(other)["cidr"] == "10.0.1.1/32"
 
 
-# An in-use or cooling CIDR cannot be removed, nor its pool; the error names count and holders
+# --- An in-use or cooling CIDR cannot be removed, nor its pool; the error names count and holders
 def _remove_cidr(pool: Pool) -> None:
     pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY)
 

@@ -169,7 +169,7 @@ def test_a_released_block_is_found_by_the_hint_when_all_are_drawn() -> None:
     assert not Window.objects.get(pool=pool).all_drawn
 
 
-# Where the allocator looks for the oldest block keeps up with what was handed out, also where
+# --- Where the allocator looks for the oldest block keeps up with what was handed out, also where
 # the window is never low, because as many blocks come back as go
 @pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
@@ -204,7 +204,7 @@ def _top_up(pool_id: int, *, within: bool) -> None:
         window.top_up(pool_id, 4)
 
 
-# The allocator's note of a pool (models.Window) repeats what pool and cluster say: it goes
+# --- The allocator's note of a pool (models.Window) repeats what pool and cluster say: it goes
 # when that changes, and without it blocks are handed out all the same
 def _noted(pool: Pool) -> bool:
     return Window.objects.filter(pool=pool, pool_name__isnull=False).exists()

@@ -134,7 +134,7 @@ def test_merged_cells_are_named_in_both_kinds_of_drafts() -> None:
     book.save(stream)
     draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
     assert {note["code"]: note["message"][-4:] for note in draft.notes}["merged_cells"] == "3:A4"
-    reading = formats.open_file("vms.xlsx", stream.getvalue())
+    reading = formats.open_file(stream.getvalue())
     assert [note.code for note in reading.notes] == ["merged_cells"]
 
 

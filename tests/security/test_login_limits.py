@@ -159,7 +159,7 @@ def test_a_stolen_session_ends_with_the_logout(target: Target) -> None:
     assert thief.ask("GET", "/admin/pools/pool/").status == 302
 
 
-# Rule `login-required`: what is open shows nothing. Who may open what is
+# --- Rule `login-required`: what is open shows nothing. Who may open what is
 # tests/security/test_policy.py's
 def test_what_is_for_anybody_names_no_object(target: Target) -> None:
     for path in ("/healthz", "/readyz", "/admin/login/", "/static/cadastre/cadastre.css"):

@@ -75,8 +75,7 @@ def test_debug_pages_are_not_to_be_had_in_production() -> None:
     assert "refuses to run" in done.stderr
 
 
-# Rule `forged-requests-fail`: another page makes the browser of an administrator send
-# requests
+# --- Rule `forged-requests-fail`: another page makes the browser of an administrator send requests
 METHODS = ("POST", "PUT", "PATCH", "DELETE")
 KINDS = ("text/plain", "multipart/form-data; boundary=x")
 

@@ -59,7 +59,7 @@ def test_a_token_that_ended_or_was_revoked_opens_nothing(target: Target) -> None
     assert target.rest("GET", "networks/", token="vera").status == 200
 
 
-# Levels and limits of tokens at every endpoint and method of REST; the owner of each token is
+# --- Levels and limits of tokens at every endpoint and method of REST; the owner of each token is
 # a superuser
 OTHER = "zebra"  # in the names of all that belongs to the other cluster
 NO_DATA = {"/api/v1/docs/", "/api/v1/schema/"}  # of no cluster, but with examples

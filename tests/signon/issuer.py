@@ -5,7 +5,6 @@ import http.server
 import json
 import pathlib
 import ssl
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from django.test import Client
 from jwt import algorithms
 
+from tests import servers
 from tests.kube.certificates import Authority
 
 CLIENT = "cadastre-RS256"
@@ -138,12 +138,8 @@ def running(folder: pathlib.Path) -> Iterator[Issuer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.server().load_into(context)
     handler = type("Handler", (_Handler,), {})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        issuer = Issuer(f"https://localhost:{server.server_port}", str(folder / "ca.pem"))
-        handler.issuer = issuer
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield issuer
-        finally:
-            server.shutdown()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    handler.issuer = Issuer(f"https://localhost:{server.server_port}", str(folder / "ca.pem"))
+    with servers.in_thread(server):
+        yield handler.issuer

@@ -129,11 +129,11 @@ def test_the_last_group_of_a_directory_account_is_lost_and_comes_back() -> None:
         return directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=groups))
 
     before, after = Client(), Client()
-    before.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
+    before.force_login(sign_in("net-admins"), backend="ipam_site.sign_on.gate.Accounts")
     assert is_open(before)
     with pytest.raises(SignInRefused):
         sign_in("canteen")
-    after.force_login(sign_in("net-admins"), backend="ipam_site.backends.Accounts")
+    after.force_login(sign_in("net-admins"), backend="ipam_site.sign_on.gate.Accounts")
     assert [is_open(before), is_open(after)] == [False, True]
 
 

@@ -1,6 +1,6 @@
 """The page of an import of any kind: its progress, its rows with their reasons, and its buttons."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -173,7 +173,7 @@ class ImportPage:
         chosen = {"status": status, "q": text}
         more = found[PER_PAGE - 1].number if len(found) > PER_PAGE else 0
         lines = self.lines(found[:PER_PAGE])
-        counted = {**row.counts, WARNING: warned.count()}
+        counted = {**row.counts, "": sum(row.counts.values()), WARNING: warned.count()}
         for line in lines["rows"]:
             is_kept = correction is not None and correction.row == line["row"]
             line["form"] = correction if is_kept else CorrectionForm(line["row"], self.inputs, None)
@@ -181,7 +181,7 @@ class ImportPage:
             line["status"] = import_texts.row_badge(line["row"].status)
         return {
             **lines,
-            "chips": list(_chips(row, status, text, counted[WARNING])),
+            "chips": _chips(row, counted, status, text),
             "search_text": text,
             "status": status,
             "corrected": status in {*BAD, WARNING} and not text and not counted.get(status),
@@ -351,23 +351,16 @@ def _effect(row: Import) -> dict[str, int]:
     }
 
 
-def _chips(row: Import, chosen: str, text: str, warned: int) -> Iterator[dict[str, Any]]:
-    """Yield a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
+def _chips(row: Import, counted: Mapping[str, int], chosen: str, text: str) -> list[display.Chip]:
+    """Return a chip for all rows, one for each status that a row has, and one for the rows with warnings."""
     title = gettext("imported all the same")
-    warnings = display.badge("warning", "▲", gettext("with warnings"), title)
-    counted: list[tuple[StrOrPromise, str, int]] = [
-        (gettext("All"), "", sum(row.counts.values())),
-        *(
-            (import_texts.row_badge(status), status, row.counts.get(status, 0))
-            for status in RowStatus
-        ),
-        (warnings, WARNING, warned),
+    labels: dict[str, StrOrPromise] = {
+        "": gettext("All"),
+        **{status: import_texts.row_badge(status) for status in RowStatus.values},
+        WARNING: display.badge("warning", "▲", gettext("with warnings"), title),
+    }
+    return [
+        (label, counted.get(status, 0), _url(row, q=text, status=status), status == chosen)
+        for status, label in labels.items()
+        if counted.get(status) or status in {"", chosen}
     ]
-    for label, status, count in counted:
-        if count or status in {"", chosen}:
-            yield {
-                "label": label,
-                "count": count,
-                "url": _url(row, q=text, status=status),
-                "chosen": status == chosen,
-            }

@@ -67,7 +67,7 @@ class VMImportPage(page.ImportPage):
         "rvtools-zip": _("RVTools, ZIP of CSVs"),
         "forklift": _("MTV inventory, JSON"),
         "kubevirt": _("VMs of KubeVirt"),
-        "powercli": _("PowerCLI, CSV"),
+        "powercli": _("PowerCLI or another table"),
         "template-csv": _("template, CSV"),
         "template-xlsx": _("template, XLSX"),
         "ippool-yaml": _("IPPools, YAML"),

@@ -7,7 +7,7 @@ types (XLSX), else by their form (`1.23E+11`, `24.10.2026`).
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from claims.core import macs
@@ -38,11 +38,6 @@ _SET_ASIDE: tuple[tuple[str, str, tuple[addresses.Network, ...]], ...] = (
     ("loopback_set_aside", "loopback", (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))),
     ("multicast_set_aside", "multicast", (IPv4Network("224.0.0.0/4"), IPv6Network("ff00::/8"))),
 )
-_CONTAINER = ("container_set_aside", "container bridges'")
-_DOCKER = IPv4Network("172.17.0.0/16")
-_BRIDGES = IPv4Network("172.16.0.0/12")  # further networks of Docker, with the host .0.1
-_PODS = (IPv4Network("10.244.0.0/16"), IPv4Network("10.42.0.0/16"))  # of nodes: .0 and .1
-_PODMAN = IPv4Address("10.88.0.1")
 
 
 def parse_mac(text: str) -> tuple[FieldProblem, ...]:
@@ -94,8 +89,7 @@ def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = Tru
     """Parse the addresses of one interface from its cells. Never raises.
 
     `prefixes` are prefix lengths or netmasks, one for all or one for each address. Addresses that no VM
-    can be given, and those of container bridges if there is another one, are left out with a problem
-    `…_set_aside`, unless `aside` is False.
+    can be given are left out with a problem `…_set_aside`, unless `aside` is False.
     """
     problems: list[FieldProblem] = []
     strings: list[str] = []
@@ -163,9 +157,11 @@ class _ParsedAddress:
                 head, field="ips", source=addresses.InputSource.TEXT
             )
             tail = tail if slash else _prefix_for_family(prefix, self.address)
-            self.text = str(self.address)
             if tail or slash:
-                self.text = _with_prefix(self.address, tail, source)
+                interface = addresses.parse_interface(f"{self.address}/{tail}", field="ips")
+                self.text = f"{self.address}/{interface.network.prefixlen}"
+            else:
+                self.text = str(self.address)
         except errors.InvalidInput as error:
             self.problems = error.problems
             what = spreadsheet_cells.looks_mangled(source)
@@ -180,70 +176,21 @@ def _prefix_for_family(prefix: str, address: addresses.Address) -> str:
     return "" if prefix.isdecimal() and int(prefix[:4]) > 32 else prefix
 
 
-def _with_prefix(address: addresses.Address, length: str, written: str) -> str:
-    unusable = any(address in net for net in addresses.UNUSABLE.values())
-    interface_text = (
-        f"{'1.1.1.1' if address.version == 4 else '2001:db8::1'}/{length}"
-        if unusable
-        else f"{address}/{length}"
-    )
-    try:
-        interface = addresses.parse_interface(interface_text, field="ips")
-    except errors.InvalidInput as error:
-        first = error.problems[0]
-        raise errors.InvalidInput.for_field("ips", first.code, first.message, written) from None
-    return f"{address}/{interface.network.prefixlen}"
-
-
 def _drop_unusable(
     all_addresses: Sequence[_ParsedAddress], problems: list[FieldProblem]
 ) -> list[_ParsedAddress]:
+    """Return the addresses that a VM can have, and add a problem for each of the others."""
     usable_addresses = []
-    for parsed_address in all_addresses:
-        if reason := _unusable_reason(parsed_address.address):
-            problems.append(_set_aside_problem(parsed_address.text, *reason))
+    for parsed in all_addresses:
+        for code, name, networks in _SET_ASIDE:
+            if parsed.address is not None and any(parsed.address in net for net in networks):
+                message = f"{parsed.text} was left out: {name} addresses do not belong to the VM"
+                # Not vm_interface.problem: most rows of RVTools have this problem, and an address needs no escaping.
+                problems.append(FieldProblem("ips", code, message, parsed.text))
+                break
         else:
-            usable_addresses.append(parsed_address)
-    vm_addresses = [
-        parsed_address
-        for parsed_address in usable_addresses
-        if not is_container_address(parsed_address.address)
-    ]
-    if any(
-        parsed_address.address is not None and parsed_address.address.version == 4
-        for parsed_address in vm_addresses
-    ):
-        problems += [
-            _set_aside_problem(parsed_address.text, *_CONTAINER)
-            for parsed_address in usable_addresses
-            if is_container_address(parsed_address.address)
-        ]
-        return vm_addresses
+            usable_addresses.append(parsed)
     return usable_addresses
-
-
-def _unusable_reason(address: addresses.Address | None) -> tuple[str, str] | None:
-    for code, name, networks in _SET_ASIDE:
-        if address is not None and any(address in net for net in networks):
-            return code, name
-    return None
-
-
-def _set_aside_problem(text: str, code: str, name: str) -> FieldProblem:
-    # Not vm_interface.problem: most rows of RVTools have this problem, and an address needs no escaping.
-    return FieldProblem(
-        "ips", code, f"{text} was left out: {name} addresses do not belong to the VM", text
-    )
-
-
-def is_container_address(address: addresses.Address | None) -> bool:
-    """Return True if Docker, Podman or a network plugin for pods uses such addresses for its bridge."""
-    if not isinstance(address, IPv4Address):
-        return False
-    low = int(address) & 0xFFFF
-    if address in _BRIDGES:
-        return address in _DOCKER or (low == 1 and address.packed[1] > 17)
-    return address == _PODMAN or (any(address in net for net in _PODS) and (low & 0xFF) < 2)
 
 
 def read_interface(

@@ -9,6 +9,7 @@ Each entry and each claim of a manifest is a row. Repeated keys arrive as pools.
 """
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -62,18 +63,24 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
     if not interfaces:
         message = "the inventory has no network interface of this VM"
         wrong = (*name_problems, problem("mac", "mac_missing", message))
-        yield VMInterface(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
-    for mac, listed, network, note, lost in interfaces:
+        texts = [_word(guest.get("ip")) for guest in _mappings(vm.get("guestNetworks"))]
+        reported = cells.parse_addresses(*texts).ips
+        yield VMInterface(
+            row, name, "", reported, namespace=namespace, problems=wrong, refused=True
+        )
+    for mac, listed, network, guests in interfaces:
+        ips = cells.parse_addresses(*listed)
         interface = cells.read_interface(
-            row, name, mac, cells.parse_addresses(*listed), problems=name_problems, remarks=lost,
-            port_group=network, namespace=namespace, note=note,
+            row, name, mac, ips, problems=name_problems, port_group=network, namespace=namespace,
+            origins=_origins(ips.ips, guests),
         )  # fmt: skip
+        interface = _tell_lost(vm, vm_interface.settle_origins(interface))
         interface = vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
         yield vm_interface.tell_power(interface, _word(vm.get("powerState") or vm.get("status")))
 
 
-# MAC, addresses, network, note, problems of addresses that MTV does not preserve
-Interface = tuple[str, list[str], str, str, tuple[FieldProblem, ...]]
+# MAC, addresses, network, what the guest reports of the addresses
+Interface = tuple[str, list[str], str, Sequence[Json]]
 
 
 def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
@@ -93,22 +100,12 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             ("index", _device(nic.get("deviceIndex"))),
         )
         nic_guests = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
-        left_out = vm_interface.less_lasting(_origins(nic_guests))
-        nic_guests = [
-            guest for guest, problem in zip(nic_guests, left_out, strict=True) if not problem
-        ]
         listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in nic_guests]
         listed += list(_own_addresses(nic))
         network = next(
             (_word(guest["network"]) for guest in nic_guests if guest.get("network")), ""
         )
-        yield (
-            mac,
-            listed,
-            network or _network(nic),
-            vm_interface.origin_note(_origins(nic_guests)),
-            (*filter(None, left_out), *_lost(vm, nic_guests)),
-        )
+        yield mac, listed, network or _network(nic), nic_guests
     for _ in guests:
         skipped.add("guest_only_interface", _word(vm.get("name")))
 
@@ -174,7 +171,7 @@ def _openstack(addresses: Json, vm: str, skipped: Skipped) -> Iterator[Interface
                 mac = _word(address.get("OS-EXT-IPS-MAC:mac_addr"))
                 by_mac.setdefault(mac, []).append(_word(address.get("addr")))
         for mac, ips in by_mac.items():
-            yield mac, ips, _word(network), "", ()
+            yield mac, ips, _word(network), ()
 
 
 def of_manifests(manifests: Sequence[Json]) -> list[Json]:
@@ -224,22 +221,23 @@ def _openshift(vm: Json) -> Iterator[Interface]:
         mac = _word(interface.get("macAddress") or running_interface.get("mac"))
         listed = running_interface.get("ipAddresses") or requested.get(name)
         ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
-        yield mac, ips, attachments.get(name) or name, "", ()
+        yield mac, ips, attachments.get(name) or name, ()
 
 
-def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:
-    """Report addresses that MTV does not preserve: on Windows it preserves only manual addresses
+def _tell_lost(vm: Json, row: VMInterface) -> VMInterface:
+    """Return the row with a remark for each address that MTV does not preserve: on Windows it preserves only manual ones
     (Forklift, pkg/controller/plan/adapter/vsphere)."""
     if not _is_windows(vm):
-        return
-    for guest in guests:
-        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()[:32]
-        if ip and not vm_interface.is_link_local(ip) and origin not in {"", "manual"}:
+        return row
+    problems = list(row.problems)
+    for ip, origin in zip(row.ips, row.origins, strict=False):
+        if origin.lower() not in {"", "manual"}:
             message = (
-                f"MTV does not preserve this address: its origin in the Windows guest is {origin}, and"
+                f"MTV does not preserve this address: its origin in the Windows guest is {origin.lower()[:32]}, and"
                 " only manual addresses are preserved"
             )
-            yield problem("ips", "not_preserved", message, ip)
+            problems.append(problem("ips", "not_preserved", message, ip.partition("/")[0]))
+    return dataclasses.replace(row, problems=tuple(problems))
 
 
 def _is_windows(vm: Json) -> bool:
@@ -248,9 +246,10 @@ def _is_windows(vm: Json) -> bool:
     return is_named or _word(vm.get("guestId")).lower().startswith("win")
 
 
-def _origins(guests: Sequence[Json]) -> list[tuple[str, str]]:
-    """Return the addresses that the guest reports with their origins (manual, dhcp, …)."""
-    return [(_word(guest.get("ip")), _word(guest.get("origin"))) for guest in guests]
+def _origins(ips: Sequence[str], guests: Sequence[Json]) -> tuple[str, ...]:
+    """Return the origin (manual, dhcp, …) that the guest reports of each address; () if it reports none."""
+    found = {_word(guest.get("ip")).lower(): _word(guest.get("origin")) for guest in guests}
+    return tuple(found.get(ip.partition("/")[0], "") for ip in ips) if any(found.values()) else ()
 
 
 def _with_prefix(ip: str, prefix: object) -> str:

@@ -26,7 +26,7 @@ def read(
     interfaces: Iterator[VMInterface] = (
         row for numbered_row in rows for row in table.interfaces(*numbered_row)
     )
-    if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and "mac" in layout.roles:
+    if layout.kind not in (columns.VNETWORK, columns.VINFO) and "mac" in layout.roles:
         interfaces = _merge_interfaces(interfaces)
     return map(vm_interface.settle_origins, interfaces)
 
@@ -39,7 +39,7 @@ def _list_row(layout: ColumnLayout, row: Sequence[str]) -> Sequence[str]:
 
 
 def _merge_interfaces(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
-    """Merge the rows of one VM, MAC and network, wherever they stand: PowerCLI writes a row for each address."""
+    """Merge the rows of one VM, MAC and network, wherever they stand: PowerCLI and people write a row for each address."""
     merged: list[VMInterface] = []
     places: dict[tuple[str, ...], int] = {}
     for row in rows:

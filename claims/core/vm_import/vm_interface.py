@@ -5,7 +5,6 @@ label, lower case, characters that DNS-1123 forbids removed from each part.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pools.core import errors
@@ -109,58 +108,42 @@ def tell_power(row: VMInterface, state: str) -> VMInterface:
 _ORIGINS = ("manual", "dhcp", "linklayer", "random")
 
 
-def less_lasting(addresses: Sequence[tuple[str, str]]) -> list[FieldProblem | None]:
-    """Return for each (address, origin) of an interface why it is left out; None for the most lasting ones of each family."""
-    ranks = [_origin_rank(*pair) for pair in addresses]
+def settle_origins(row: VMInterface) -> VMInterface:
+    """Return the row without addresses of a less lasting origin than another of their family, and with the origins in its note.
+
+    They are noted as `origin manual`, with the addresses if they differ.
+    """
+    if not any(row.origins):
+        return row
+    plain = [ip.partition("/")[0] for ip in row.ips]
+    ranks = [
+        _ORIGINS.index(o) if (o := origin.lower()) in _ORIGINS else None for origin in row.origins
+    ]
     best: dict[bool, int] = {}
-    for (ip, _), rank in zip(addresses, ranks, strict=True):
+    for ip, rank in zip(plain, ranks, strict=True):
         if rank is not None:
             best[":" in ip] = min(best.get(":" in ip, rank), rank)
-    problems: list[FieldProblem | None] = []
-    for (ip, _), rank in zip(addresses, ranks, strict=True):
+    kept, problems = [], []
+    for index, (ip, rank) in enumerate(zip(plain, ranks, strict=True)):
         if rank is None or rank == (first := best[":" in ip]):
-            problems.append(None)
+            kept.append(index)
             continue
         message = (
             f"{ip} was left out: its origin is {_ORIGINS[rank]},"
             f" and the interface has one of the origin {_ORIGINS[first]}"
         )
         problems.append(problem("ips", "origin_set_aside", message, ip))
-    return problems
-
-
-def _origin_rank(ip: str, origin: str) -> int | None:
-    """Return the place of an address among the origins; None if it has none of them, or is link-local."""
-    is_ranked = origin.lower() in _ORIGINS and not is_link_local(ip)
-    return _ORIGINS.index(origin.lower()) if is_ranked else None
-
-
-def is_link_local(ip: str) -> bool:
-    return ip.lower().startswith(("fe80:", "169.254."))
-
-
-def origin_note(addresses: Sequence[tuple[str, str]]) -> str:
-    """Return the origins of an interface's (address, origin) as a note: `origin manual`, with the addresses if they differ."""
-    pairs = [(ip, origin[:32]) for ip, origin in addresses if origin and not is_link_local(ip)]
+    pairs = [(plain[index], row.origins[index][:32]) for index in kept if row.origins[index]]
     origins = dict.fromkeys(origin for _, origin in pairs)
+    note = "".join(f"origin {origin}" for origin in origins)
     if len(origins) > 1:
-        return f"origin {', '.join(f'{origin} ({ip})' for ip, origin in pairs)}"[:500]
-    return "".join(f"origin {origin}" for origin in origins)
-
-
-def settle_origins(row: VMInterface) -> VMInterface:
-    """Return the row without addresses of a less lasting origin than another one, and with the origins as its note."""
-    if not any(row.origins):
-        return row
-    plain = [ip.partition("/")[0] for ip in row.ips]
-    problems = less_lasting(list(zip(plain, row.origins, strict=True)))
-    kept = [index for index, left_out in enumerate(problems) if left_out is None]
+        note = f"origin {', '.join(f'{origin} ({ip})' for ip, origin in pairs)}"[:500]
     return replace(
         row,
         ips=tuple(row.ips[index] for index in kept),
         origins=tuple(row.origins[index] for index in kept),
-        note=origin_note([(plain[index], row.origins[index]) for index in kept]),
-        problems=(*row.problems, *filter(None, problems)),
+        note=", ".join(filter(None, (row.note, note))),
+        problems=(*row.problems, *problems),
     )
 
 

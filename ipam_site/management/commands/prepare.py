@@ -7,7 +7,7 @@ from django.core import management
 from django.core.management import base
 from django.db import connection
 
-from ipam_site import pooler
+from ipam_site import database_url
 
 
 class Command(base.BaseCommand):
@@ -30,7 +30,7 @@ class Command(base.BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        pooler.require_limits(connection)
+        database_url.require_limits(connection)
         management.call_command("migrate", interactive=False, stdout=self.stderr)
         users = auth.get_user_model().objects
         if users.filter(is_superuser=True).exists():

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from django_stubs_ext import StrOrPromise
 
-from pools.admin.clusters import address_claims, address_map, cluster_form, connections
+from pools.admin.clusters import address_map, cluster_form, connections, observed
 from pools.admin.pools import page, topology
 from pools.clusters import connections as cluster_connections, fleet
 from pools.core import errors
@@ -83,7 +83,7 @@ def _page(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         chosen_map=chosen_map,
         observed_cidrs=ObservedCIDR.objects.filter(space__cluster=cluster)[:SHOWN_CIDRS],
         events=events,
-        claims=address_claims.section_of_cluster(request, cluster),
+        claims=observed.claims_of_cluster(request, cluster),
         alerts=open_alerts.alerts_about(f"cluster/{cluster.pk}")[: open_alerts.SHOWN],
         **connections.context(cluster),
     )

@@ -1,6 +1,7 @@
 """Observed objects of clusters, the CIDRs that they use, findings and sync runs, and what nodes ask for and have."""
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -11,11 +12,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
+from pools.admin import find
 from pools.admin.clusters.field import cluster_filter
 from pools.cilium import pod_cidrs
+from pools.cluster_api import claims
+from pools.cluster_api.claims import ListedClaim
 from pools.clusters import connections
 from pools.clusters.reconcile import registry
 from pools.core.cilium import ciliumnode
+from pools.core.cluster_api import contract
 from pools.models import Cluster, Connection, Drift, Finding, ObservedCIDR, ObservedObject, SyncRun
 from pools.models.observed import ROLE_LABELS, Severity
 from pools.observed import cidrs
@@ -350,3 +355,67 @@ class SyncRunAdmin(lists.ListAdmin[SyncRun]):
     )
     fields: ClassVar[Any] = ("cluster", "trigger", "started_at", "ended_at", OUTCOME, COUNTS)
     readonly_fields: ClassVar[Any] = fields
+
+
+# --- claims of Cluster API -------------------------------------------------------------------------
+
+SHOWN_CLAIMS = 20
+
+
+def claims_of_cluster(request: HttpRequest, cluster: Cluster) -> find.Section | None:
+    """Return the first claims of a cluster for its page; None without claims, or without the permission."""
+    if not request.user.has_perm("pools.view_observedobject"):
+        return None
+    rows = list(claims.claims_of_cluster(cluster)[: SHOWN_CLAIMS + 1])
+    if not rows:
+        return None
+    query = {"cluster": cluster.pk, "kind": contract.CLAIM_KIND}
+    all_objects = reverse("admin:pools_observedobject_changelist", query=query)
+    return _claims_section(
+        rows[:SHOWN_CLAIMS], more=all_objects if len(rows) > SHOWN_CLAIMS else ""
+    )
+
+
+def _found_objects(rows: list[ObservedObject], more: str) -> Iterable[find.Section]:
+    """Yield the section of claims of Cluster API, and that of other objects."""
+    shown = [row for row in rows if row.kind == contract.CLAIM_KIND and row.missed_at is None]
+    others = [row for row in rows if row not in shown]
+    if shown:
+        yield _claims_section(shown, more=more)
+    if others:
+        yield find.row_table(gettext("Cluster objects"), others, more)
+
+
+FIND_TABLES: dict[type, find.Table] = {ObservedObject: _found_objects}
+
+
+def _claims_section(rows: Iterable[ObservedObject], more: str = "") -> find.Section:
+    return find.tables(
+        find.AdminTable(
+            gettext("Claims of Cluster API"),
+            (gettext("Claim"), gettext("Pool"), gettext("Address"), gettext("State")),
+            [_claim_cells(claim) for claim in claims.describe(rows)],
+            more,
+        )
+    )
+
+
+def _claim_cells(claim: ListedClaim) -> Sequence[SafeString | str]:
+    row, block = claim.row, claim.block
+    pool = str(claim.pool) if claim.pool else display.DASH
+    if block is not None:
+        pool = display.two_lines(display.row_link(block.pool), pool)
+    return (
+        display.row_link(row, f"{row.namespace}/{row.name}"),
+        pool,
+        display.address_link(block.cidr.network_address) if block else display.DASH,
+        _claim_state(claim),
+    )
+
+
+def _claim_state(claim: ListedClaim) -> SafeString:
+    if claim.is_answered:
+        return display.state("fulfilled")
+    if not claim.reason:
+        return display.state("pending", gettext("not answered yet"))
+    return display.two_lines(display.state("refused", claim.reason), claim.message)

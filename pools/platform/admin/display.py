@@ -153,6 +153,10 @@ def _url_pattern(app: str, model: str) -> str:
     return reverse(f"admin:{app}_{model}_change", args=[0]).replace("/0/", "/{}/")
 
 
+# Of a filter above rows: its label, the number of the rows, its URL, and whether it is chosen.
+Chip = tuple[StrOrPromise, int, str, bool]
+
+
 def state(word: str, title: StrOrPromise = "") -> SafeString:
     """A state as word, shape and colour."""
     return badge(word, *_STATES.get(word, ("•", word)), title)

@@ -18,14 +18,8 @@ from datetime import timedelta
 from typing import Any
 
 import urllib3
+from django import db
 from django.conf import settings
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    close_old_connections,
-    connection,
-    transaction,
-)
 from django.db.models import F, Min, Q
 
 from pools.core import errors
@@ -105,7 +99,7 @@ def due_targets() -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
-@transaction.atomic
+@db.transaction.atomic
 def claim(target_id: int) -> Delivery | None:
     """Return the next due message of a target, which nobody else sends then; None while it pauses or is disabled.
 
@@ -242,7 +236,7 @@ def sign(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def record_success(delivery: Delivery, status: int | None) -> None:
-    with transaction.atomic():
+    with db.transaction.atomic():
         Delivery.objects.filter(pk=delivery.pk).update(
             state=DeliveryState.DELIVERED,
             attempts=F("attempts") + 1,
@@ -261,7 +255,7 @@ def record_failure(delivery: Delivery, answer: Answer) -> None:
     A message is given up after TRIES if the target has accepted another one since it was written. Else the target
     seems to accept nothing: after OFF_AFTER failures it is switched off, and its messages wait.
     """
-    with transaction.atomic(), events.recorded_by(events.WORKER):
+    with db.transaction.atomic(), events.recorded_by(events.WORKER):
         target = WebhookTarget.objects.select_for_update().filter(pk=delivery.target_id).first()
         if target is None:
             return
@@ -303,11 +297,11 @@ class Dispatcher:
         """Send what is due and write messages about events, until `stop`; wait for a database that is unavailable."""
         while not self._stopped.wait(INTERVAL):
             try:
-                close_old_connections()
+                db.close_old_connections()
                 self.send_due()
                 # Afterwards: no fault of an event keeps alerts from being sent.
                 outbox.write_events()
-            except (OperationalError, InterfaceError) as error:
+            except (db.OperationalError, db.InterfaceError) as error:
                 log.warning("webhooks wait for the database: %s", error)
             except Exception:
                 log.exception("the dispatcher of webhooks failed")
@@ -337,4 +331,4 @@ class Dispatcher:
         except Exception:
             log.exception("sending to webhook target %s failed", target_id)
         finally:
-            connection.close()
+            db.connection.close()

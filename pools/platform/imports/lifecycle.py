@@ -178,26 +178,25 @@ class Imports(ABC, Generic[Row]):
     # --- for workers ------------------------------------------------------------------------------
 
     def _rows(self) -> QuerySet[Row]:
-        rows: QuerySet[Any] = self.model._default_manager.all()
+        rows: QuerySet[Any] = self.model._default_manager.select_related(*self.related)
         return rows
 
     def waiting(self, import_id: int) -> Row | None:
         """Return an import if it has a step for a worker."""
-        return self._rows().select_related(*self.related).filter(WAITING, pk=import_id).first()
+        return self._rows().filter(WAITING, pk=import_id).first()
 
     # --- actions of users -------------------------------------------------------------------------
 
     def visible(self, _user: Any) -> QuerySet[Row]:
         """Return the imports that a user may see, who may see imports at all."""
-        return self._rows().select_related(*self.related)
+        return self._rows()
 
     def get(self, import_id: int) -> Row:
-        return self._rows().select_related(*self.related).get(pk=import_id)
+        return self._rows().get(pk=import_id)
 
     def lock(self, import_id: int, *expected: Status, user: Any = None) -> Row:
         """Return an import with its row locked. Raises ImportState unless its status is expected, NotAllowed."""
-        rows = self._rows().select_for_update(of=("self",)).select_related(*self.related)
-        row = rows.get(pk=import_id)
+        row = self._rows().select_for_update(of=("self",)).get(pk=import_id)
         if row.status not in expected:
             labels = " or ".join(str(status.label) for status in expected)
             status = Status(row.status).label

@@ -19,14 +19,14 @@ def state(row: ImportRow) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in _RESOLVED)
 
 
-def save(rows: Iterable[ImportRow]) -> None:
-    """Insert rows of imports, or store what a correction has changed of those that are there."""
+def save(rows: Iterable[ImportRow], *results: str) -> None:
+    """Insert rows of imports, or store what a correction has changed of those that are there, with these of their results."""
     ImportRow.objects.bulk_create(
         rows,
         batch_size=2_000,
         update_conflicts=True,
         unique_fields=["source_import", "number"],
-        update_fields=("file", "line", *_RESOLVED),
+        update_fields=("file", "line", *_RESOLVED, *results),
     )
 
 

@@ -31,7 +31,7 @@ from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import block_sync
 from pools.register.allocator import window
-from pools.register.imports import attributes, rows as import_rows, vanished
+from pools.register.imports import attributes, comparison, rows as import_rows, vanished
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -68,8 +68,9 @@ def _write_grown_ranges(register_import: RegisterImport, step: Step) -> dict[str
     """Write the reserved ranges that overlapped, or lay in, those that they were before; return the number of rows by status."""
     statuses = [RowStatus.CONFLICT, RowStatus.UNCHANGED]
     ranges = register_import.rows.filter(values__target=RESERVED, status__in=statuses, verdict="")
-    if numbers := list(ranges.values_list("number", flat=True)):
-        import_rows.validate(register_import, numbers)
+    if rows := list(ranges):
+        comparison.compare(register_import, rows)
+        import_rows.save(rows)
         write_rows(register_import, step)
     return states.count_rows(register_import)
 

@@ -64,9 +64,8 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
     def store(self, row: RegisterImport, reading: files.Reading, step: lifecycle.Step) -> None:
         rows = import_rows.read_rows(row, reading.rows)
         step(len(rows) // 2)
-        stored_rows.save(rows)
+        import_rows.save(rows)
         stored_rows.analyze()
-        import_rows.validate(row)
         row.rows_total = row.rows_done = len(rows)
         row.format = reading.format
         row.notes = [*row.notes, *reading.notes]
@@ -104,10 +103,7 @@ class RegisterImports(lifecycle.Imports[RegisterImport]):
             merged = {**line.texts, **stale, **texts}
             line.texts = {name: text for name, text in merged.items() if text}
             line.corrected, line.skipped = True, False
-        changed = {number: rows[number] for number in numbers}
-        changed |= {line.number: line for line in import_rows.reread(rows.values(), row)}
-        stored_rows.save(list(changed.values()))
-        import_rows.validate(row, list(changed))
+        import_rows.resolve_again(row, rows.values(), numbers)
         states.mark_drafted(row, "rows_total")
 
 

@@ -8,7 +8,7 @@ parsed, every address that its text names counts.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
@@ -16,10 +16,10 @@ from operator import itemgetter
 
 from pools.core.register_import import parsing
 from pools.core.register_import.parsing import HELD, RESERVED
-from pools.models import RegisterImport, RegisterRow, ReservedRange
-from pools.platform import database
+from pools.models import RegisterImport, RegisterRow
+from pools.models.imports import RowStatus
+from pools.register.imports import comparison
 from pools.register.imports.places import Level, Place, Space
-from pools.sql import statements
 
 # Nobody uses these addresses, or no pool hands them out.
 _NOT_IN_USE = {"not_in_use", "network_address", "broadcast_address"}
@@ -85,12 +85,15 @@ def withhold(
                 pools[id(place)] = place, level
                 by_pool[id(place)].append(use)
     reserved = _reserved(imported)
-    registered = _registered([place for place, _ in pools.values()])
+    registered = comparison.ranges_of_cidrs(
+        place.cidr.pk for place, _ in pools.values() if place.cidr
+    )
     rows = []
     for key, same in by_pool.items():
         place, level = pools[key]
         others = reserved.get(id(level), [])
-        known = registered.get(place.cidr.pk, []) if place.cidr else []
+        ranges = registered.get(place.cidr.pk, []) if place.cidr else []
+        known = [(int(present.first), int(present.last)) for present in ranges]
         for use in _disjoint(same, place):
             rows += [_row(use, place, *piece) for piece in _pieces(use, others, known)]
     for position, row in enumerate(rows):
@@ -103,19 +106,10 @@ def of_other_holders(
 ) -> Iterator[Use]:
     """Yield the addresses that somebody else has, or that cool: their rows are in conflict, and nobody gets them later."""
     rows = [row for row, _ in located if row.pool_cidr_id and _is_new(row, HELD)]
-    values = {
-        "clusters": [row.cluster_id for row in rows],
-        "spaces": [row.space_name for row in rows],
-        "addresses": [str(row.first) for row in rows],
-        "holders": [row.holder_id for row in rows],
-        "holder_kind": register_import.holder_kind,
-        "source": register_import.netbox_source_id,
-    }
-    for (position,) in database.rows(_OF_OTHER_HOLDERS, values) if rows else ():
-        yield from uses(rows[position - 1])
-
-
-_OF_OTHER_HOLDERS = statements.read("pools/addresses_of_other_holders")
+    comparison.compare(register_import, rows)
+    for row in rows:
+        if row.status == RowStatus.CONFLICT:
+            yield from uses(row)
 
 
 def _is_new(row: RegisterRow, target: str) -> bool:
@@ -129,15 +123,6 @@ def _reserved(imported: Iterable[tuple[RegisterRow, Level]]) -> dict[int, Spans]
         if _is_new(row, RESERVED):
             ranges[id(level)].append((int(row.first), int(row.last)))
     return {key: sorted(spans) for key, spans in ranges.items()}
-
-
-def _registered(places: Collection[Place]) -> dict[int, Spans]:
-    """Return the spans of the ranges of the register, by the id of their CIDR."""
-    ranges: dict[int, Spans] = defaultdict(list)
-    rows = ReservedRange.objects.filter(pool_cidr__in=[p.cidr.pk for p in places if p.cidr])
-    for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
-        ranges[pk].append((int(first), int(last)))
-    return {pk: sorted(spans) for pk, spans in ranges.items()}
 
 
 def _disjoint(same: Iterable[Use], place: Place) -> Iterator[Use]:

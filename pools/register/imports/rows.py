@@ -7,11 +7,9 @@ from pools.core import errors
 from pools.core.register_import import attributes as core_attributes, parsing
 from pools.models import Block, RegisterImport, RegisterRecord, RegisterRow
 from pools.models.blocks import BlockState
-from pools.platform import database
 from pools.platform.imports import rows as stored_rows
-from pools.register.imports import attributes, topology
+from pools.register.imports import attributes, comparison, topology
 from pools.register.imports.files import SourceRow
-from pools.sql import statements
 
 _LONGEST_PLACE = 255  # of a file and its sheet
 
@@ -19,7 +17,7 @@ _LONGEST_PLACE = 255  # of a file and its sheet
 def read_rows(
     register_import: RegisterImport, source_rows: Iterable[SourceRow]
 ) -> list[RegisterRow]:
-    """Return the rows of a source, parsed and resolved with each other, and those that follow from them."""
+    """Return the rows of a source, parsed, resolved and compared with the register, and those that follow from them."""
     destinations = topology.Destinations(register_import)
     rows = []
     for number, source_row in enumerate(source_rows, start=1):
@@ -35,7 +33,10 @@ def read_rows(
         rows.append(row)
     added = topology.resolve(rows, destinations)
     _check_attributes(rows)
-    return rows + added
+    rows += added
+    comparison.compare(register_import, rows)
+    comparison.refuse(rows)
+    return rows
 
 
 def interpret(row: RegisterRow, destinations: topology.Destinations) -> None:
@@ -82,13 +83,18 @@ def default_pool_name(cidr: str, vrf: str) -> str:
     return f"{name}.{slug.strip('-') or 'vrf'}"[:253] if vrf else name
 
 
-def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list[RegisterRow]:
-    """Resolve all rows again, with those that were corrected, and return the ones that may have changed.
+def resolve_again(
+    register_import: RegisterImport,
+    rows: Collection[RegisterRow] | None = None,
+    corrected: Collection[int] | None = None,
+) -> None:
+    """Resolve and validate all rows by what the register has now, and store those that change.
 
-    Rows that follow from others are made anew: those that nothing needs any more are deleted.
+    With the numbers of `corrected` rows, only these and the rows that change with them are compared with the register. Rows
+    that follow from others are made anew: those that nothing needs any more are deleted.
     """
-    rows = list(rows)
-    before = {row.number: stored_rows.state(row) for row in rows}
+    rows = list(register_import.rows.all()) if rows is None else rows
+    before = {row.number: _state(row) for row in rows if row.number not in (corrected or ())}
     destinations = topology.Destinations(register_import)
     of_source = [row for row in rows if not follows(row)]
     for row in of_source:
@@ -101,9 +107,24 @@ def reread(rows: Iterable[RegisterRow], register_import: RegisterImport) -> list
         row.skipped = _place(row) in skipped
     needless = {row.number for row in stored} - {row.number for row in added}
     register_import.rows.filter(number__in=needless).delete()
-    register_import.rows_total = len(of_source) + len(added)
-    changed = [row for row in of_source if stored_rows.state(row) != before[row.number]]
-    return changed + added
+    rows = of_source + added
+    register_import.rows_total = len(rows)
+    changed = [row for row in rows if corrected is None or _state(row) != before.get(row.number)]
+    comparison.compare(register_import, changed)
+    comparison.refuse(rows)
+    save([row for row in rows if _state(row) != before.get(row.number)])
+
+
+_RESULTS = ("status", "reasons", "object_id", "before")
+
+
+def _state(row: RegisterRow) -> tuple[Any, ...]:
+    return (*stored_rows.state(row), *(getattr(row, name) for name in _RESULTS))
+
+
+def save(rows: Iterable[RegisterRow]) -> None:
+    """Store rows with the results of their comparison."""
+    stored_rows.save(rows, *_RESULTS)
 
 
 def follows(row: RegisterRow) -> bool:
@@ -113,35 +134,6 @@ def follows(row: RegisterRow) -> bool:
 
 def _place(row: RegisterRow) -> tuple[Any, ...]:
     return row.cluster_id, row.space_name, row.target, row.first, row.last
-
-
-def resolve_again(register_import: RegisterImport) -> None:
-    """Resolve and validate all rows by what the register has now."""
-    stored_rows.save(reread(register_import.rows.all(), register_import))
-    validate(register_import)
-
-
-def validate(register_import: RegisterImport, numbers: Collection[int] | None = None) -> None:
-    """Update the status of all rows; with `numbers`, compare only these rows with the register.
-
-    New: the register has nothing there. Changed: it has the same object, with another description, organization or
-    detail. Unchanged: it has all of it. Conflict: it has something else there. Invalid: the row itself cannot be imported.
-    """
-    values = {
-        "import": register_import.pk,
-        "all_rows": numbers is None,
-        "numbers": list(numbers or ()),
-        "holder_kind": register_import.holder_kind,
-        "source": register_import.netbox_source_id,
-    }
-    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
-        database.fetch(_VALIDATE, values)
-        database.fetch(_REFUSE, {"import": register_import.pk})
-
-
-_FEW = 200  # rows up to which the planner chooses the join method
-_VALIDATE = statements.read("pools/validate_register_rows")
-_REFUSE = statements.read("pools/refuse_register_rows")
 
 
 def record_of(block: Block) -> Mapping[str, Any] | None:

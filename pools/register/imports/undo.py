@@ -19,7 +19,14 @@ from pools.platform.imports import rows as stored_rows, states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import attributes, commit, rows as import_rows, topology, vanished
+from pools.register.imports import (
+    attributes,
+    commit,
+    comparison,
+    rows as import_rows,
+    topology,
+    vanished,
+)
 from pools.register.plan import containers
 from pools.sql import statements
 
@@ -40,8 +47,9 @@ def restore(register_import: RegisterImport, step: Step) -> None:
     if not rows:
         return
     former = {row.number: row.object_id or 0 for row in rows}
-    stored_rows.save(rows)
-    import_rows.validate(register_import, [row.number for row in rows])
+    comparison.compare(register_import, rows)
+    comparison.refuse(rows)
+    import_rows.save(rows)
     commit.write_rows(register_import, step)
     values = {"numbers": [*former], "objects": [*former.values()]}
     database.fetch(_FOLLOW, {"import": register_import.pk, **values})

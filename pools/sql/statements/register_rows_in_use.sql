@@ -17,3 +17,8 @@ JOIN pools_block b ON b.pool_id = c.pool_id AND b.space_id = c.space_id AND b.ci
     AND (b.state = 'held' OR b.state = 'cooling' AND b.available_from > ipam_clock())
 WHERE w.target = 'pool' AND w.status = 'new'
   AND NOT EXISTS (SELECT FROM w a WHERE a.target = 'address' AND a.object_id = b.id)
+UNION ALL
+SELECT format('%s-%s in the pool of %s is a reserved range of others: %s', host(g.first), host(g.last), c.cidr, g.reason)
+FROM w JOIN pools_poolcidr c ON c.id = w.object_id JOIN pools_reservedrange g ON g.pool_cidr_id = c.id
+WHERE w.target = 'pool' AND w.status = 'new'
+  AND NOT EXISTS (SELECT FROM w a WHERE a.target = 'reserved' AND a.object_id = g.id)

@@ -147,19 +147,30 @@ def test_an_object_without_events_has_no_past_versions() -> None:
         assert history.past_versions(model, 0, user) == []
 
 
-# The topology of a network shows a VM owner the objects of their namespaces, and nothing else
-def test_an_owner_sees_the_objects_of_their_namespaces() -> None:
+# --- The topology of a network shows a VM owner the objects of their namespaces, and nothing else
+@pytest.fixture
+def starts() -> dict[str, dict[str, Any]]:
+    """An entry, a claim and a workload of each of two namespaces, on one network."""
     network = worlds.network()
     ippool = worlds.ippool(network)
+    result = {}
     for number, namespace in enumerate(("shop", "bank"), start=5):
         NAD.objects.create(
             network=network, namespace=namespace, name="n", allow_persistent_ips=True
         )
         mac, address = f"02:00:00:00:00:0{number}", f"10.0.0.{number}/24"
-        worlds.entry(ippool, mac, address, vm="web", namespace=namespace)
-        worlds.claim(network, "web", address, namespace=namespace, mac=mac)
-        worlds.workload(network, f"vm-{namespace}", mac, address, namespace=namespace)
-    url = reverse("admin:claims_network_topology", args=[network.pk])
+        result[namespace] = {
+            "entry": worlds.entry(ippool, mac, address, vm="web", namespace=namespace),
+            "claim": worlds.claim(network, "web", address, namespace=namespace, mac=mac),
+            "workload": worlds.workload(
+                network, f"vm-{namespace}", mac, address, namespace=namespace
+            ),
+        }
+    return result
+
+
+def test_an_owner_sees_the_objects_of_their_namespaces(starts: dict[str, dict[str, Any]]) -> None:
+    url = reverse("admin:claims_network_topology", args=[Network.objects.get().pk])
     viewer = browser("viewer").get(url).content.decode()
     owner = browser(namespace="shop").get(url).content.decode()
     for text in ("02:00:00:00:00:06", "10.0.0.6", "bank/vm-bank"):
@@ -170,22 +181,10 @@ def test_an_owner_sees_the_objects_of_their_namespaces() -> None:
     assert browser(namespace="other").get(url).status_code == 404
 
 
-def test_it_starts_at_an_entry_a_claim_or_a_workload_that_the_owner_may_see() -> None:
-    network = worlds.network()
-    ippool = worlds.ippool(network)
-    starts = {}
-    for number, namespace in enumerate(("shop", "bank"), start=5):
-        NAD.objects.create(
-            network=network, namespace=namespace, name="n", allow_persistent_ips=True
-        )
-        mac, address = f"02:00:00:00:00:0{number}", f"10.0.0.{number}/24"
-        starts[namespace] = {
-            "entry": worlds.entry(ippool, mac, address, vm="web", namespace=namespace),
-            "claim": worlds.claim(network, "web", address, namespace=namespace, mac=mac),
-            "workload": worlds.workload(
-                network, "vm", mac, address, namespace=namespace, uid=namespace
-            ),
-        }
+def test_it_starts_at_an_entry_a_claim_or_a_workload_that_the_owner_may_see(
+    starts: dict[str, dict[str, Any]],
+) -> None:
+    network = Network.objects.get()
     owner = browser(namespace="shop")
     for namespace, rows in starts.items():
         for kind, row in rows.items():
@@ -197,7 +196,9 @@ def test_it_starts_at_an_entry_a_claim_or_a_workload_that_the_owner_may_see() ->
         link = f"{kind}={row.pk}#here"
         assert link in owner.get(display.url_of(row)).content.decode()
     workload = starts["shop"]["workload"]
-    assert f"workload={workload.pk}#here" in owner.get("/admin/find/?q=shop/vm").content.decode()
+    assert (
+        f"workload={workload.pk}#here" in owner.get("/admin/find/?q=shop/vm-shop").content.decode()
+    )
     list_url = reverse("admin:claims_workload_changelist", query={"network": network.pk})
     assert f"workload={workload.pk}#here" in owner.get(list_url).content.decode()
 
@@ -213,7 +214,7 @@ def test_who_sees_no_workloads_sees_none_below_a_node() -> None:
     assert "VM blue/vm, 10.0.0.5" not in people.browser(rights).get(url).content.decode()
 
 
-# A VM owner reads the journal of the networks that the owner's namespaces use, and writes
+# --- A VM owner reads the journal of the networks that the owner's namespaces use, and writes
 # nowhere
 def _note(row: Any, text: str) -> JournalEntry:
     return journal.add(row, text, "info", user=factories.user(), author=factories.BY)

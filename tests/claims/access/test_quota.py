@@ -132,7 +132,7 @@ def test_requests_at_once_do_not_exceed_it_together(ippool: IPPool, owner: Api) 
     assert Entry.objects.count() + IPAMClaim.objects.count() == 2
 
 
-# Whoever manages users becomes no VM owner by it: neither by a name that a cluster gives
+# --- Whoever manages users becomes no VM owner by it: neither by a name that a cluster gives
 # rights to, nor by a group
 MANAGES = tuple(
     f"{verb}_{model}" for model in ("user", "group") for verb in ("view", "add", "change", "delete")

@@ -166,17 +166,17 @@ def to_json(value: object) -> bytes:
 
 def from_text(text: str) -> formats.FileReading:
     """The reading of a pasted text."""
-    return formats.open_file("", text.encode("utf-8", "surrogatepass"))
+    return formats.open_file(text.encode("utf-8", "surrogatepass"))
 
 
 def from_rows(rows: object) -> formats.FileReading:
     """The reading of rows that a program sent."""
-    return formats.open_file("", to_json({"rows": rows}))
+    return formats.open_file(to_json({"rows": rows}))
 
 
 def read(content: str | bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
     """The reading of a file, and its rows."""
-    reading = formats.open_file("x", content.encode() if isinstance(content, str) else content)
+    reading = formats.open_file(content.encode() if isinstance(content, str) else content)
     return reading, list(reading.rows())
 
 

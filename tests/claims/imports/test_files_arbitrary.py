@@ -87,7 +87,7 @@ def _can_be_told(problems: Sequence[errors.FieldProblem]) -> None:
 
 @hypothesis.given(st.binary() | ANY_TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_bytes(content: bytes) -> None:
-    _survives(lambda: formats.open_file("x", content))
+    _survives(lambda: formats.open_file(content))
 
 
 @hypothesis.given(ANY_TEXT | st.lists(st.lists(CELL, max_size=4).map(" ".join)).map("\n".join))
@@ -100,17 +100,15 @@ def test_pasted_texts(text: str) -> None:
 )
 def test_tables(header: list[str], rows: list[list[str]], delimiter: str) -> None:
     text = corpus.to_csv([header, *rows], delimiter=delimiter)
-    _survives(lambda: formats.open_file("x", text.encode("utf-8", "surrogatepass")))
+    _survives(lambda: formats.open_file(text.encode("utf-8", "surrogatepass")))
 
 
 @hypothesis.given(JSON_LIKE, st.sampled_from(["vms", "rows", "items", ""]))
 def test_documents(value: object, under: str) -> None:
-    _survives(lambda: formats.open_file("x", corpus.to_json({under: value} if under else value)))
+    _survives(lambda: formats.open_file(corpus.to_json({under: value} if under else value)))
     _survives(lambda: corpus.from_rows(value))  # type: ignore[arg-type]
-    _survives(lambda: formats.open_file("x", corpus.to_json([corpus.vsphere_vm(nics=value)])))
-    _survives(
-        lambda: formats.open_file("x", corpus.to_json(corpus.vsphere_vm(guestNetworks=value)))
-    )
+    _survives(lambda: formats.open_file(corpus.to_json([corpus.vsphere_vm(nics=value)])))
+    _survives(lambda: formats.open_file(corpus.to_json(corpus.vsphere_vm(guestNetworks=value))))
 
 
 @hypothesis.given(st.lists(CELL, min_size=1, max_size=3), st.lists(CELL, max_size=3))
@@ -139,7 +137,7 @@ def test_damaged_files(kind: str) -> None:
             content[chance.randrange(len(content))] = chance.randrange(256)
         if chance.random() < 0.2:
             del content[chance.randrange(len(content)) :]
-        _survives(lambda content=bytes(content): formats.open_file("x", content))
+        _survives(lambda content=bytes(content): formats.open_file(content))
 
 
 @pytest.mark.sample(3)
@@ -161,9 +159,7 @@ def test_damaged_parts_of_workbooks(part: str) -> None:
     for _ in range(60):
         at = chance.randrange(len(whole))
         cut = whole[:at] + chance.choice(words) + whole[at + chance.randrange(4) :]
-        _survives(
-            lambda cut=cut: formats.open_file("x", corpus.replaced(WHOLE["xlsx"], {part: cut}))
-        )
+        _survives(lambda cut=cut: formats.open_file(corpus.replaced(WHOLE["xlsx"], {part: cut})))
 
 
 MIB = 1024 * 1024
@@ -190,4 +186,4 @@ HEAVY = {
 @pytest.mark.parametrize("case", HEAVY)
 def test_nothing_takes_long(case: str) -> None:
     with effort.at_most(15_000):
-        _survives(lambda: formats.open_file("x", HEAVY[case]))
+        _survives(lambda: formats.open_file(HEAVY[case]))

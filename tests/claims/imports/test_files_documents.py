@@ -37,7 +37,7 @@ FILES = {
 @pytest.mark.parametrize("case", FILES)
 def test_documents_are_told_by_their_content(case: str) -> None:
     content, name, count = FILES[case]
-    reading = formats.open_file("x.csv", content)
+    reading = formats.open_file(content)
     assert (reading.format, len(list(reading.rows()))) == (name, count)
 
 
@@ -125,7 +125,7 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
         "empty.csv": b"",
         "picture.png": b"\x89PNG\r\n\x1a\n\0\0",
     }
-    reading = formats.open_file("x", corpus.to_zip(members))
+    reading = formats.open_file(corpus.to_zip(members))
     result = list(reading.rows())
     assert (reading.format, reading.total) == ("rvtools-zip", 3)
     assert [item.sheet for item in result] == ["vNetwork"] * 3 + ["vInfo"]
@@ -133,9 +133,8 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
 
 def test_several_vcenters_in_one_archive() -> None:
     other = corpus.to_csv(corpus.rows(corpus.nic(7), corpus.nic(8, Template="True")), delimiter=";")
-    reading = formats.open_file(
-        "x", corpus.to_zip({"a.csv": VNETWORK, "b.csv": other.encode("utf-16")})
-    )
+    members = {"a.csv": VNETWORK, "b.csv": other.encode("utf-16")}
+    reading = formats.open_file(corpus.to_zip(members))
     assert [item.row for item in reading.rows()] == [2, 3, 4, 2]
     assert (reading.total, reading.skipped) == (5, {"template": 1})
 

@@ -60,8 +60,9 @@ def test_each_of_powerclis_rows_keeps_the_origin_of_its_address() -> None:
 
 
 def test_origins_may_be_joined_like_their_addresses() -> None:
-    text = f'VM,MAC,IP,Origin\na,{MAC},"10.0.0.1, 10.0.0.2","dhcp, manual"\n'
-    assert corpus.read(text)[1][0].ips == ("10.0.0.2",)
+    text = f'VM,MAC,IP,Origin,Note\na,{MAC},"10.0.0.1, 10.0.0.2","dhcp, manual",Ada\n'
+    (row,) = corpus.read(text)[1]
+    assert (row.ips, row.note) == (("10.0.0.2",), "Ada, origin manual")
 
 
 SEVERAL = (

@@ -14,6 +14,7 @@ from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 from tests.claims.imports.drafts import mac, row
 from tests.claims.worlds import BY
+from tests.edges import api as apis
 
 MAC = corpus.mac(1)
 WEB = ("web", MAC, ("10.0.0.1",), "blue")  # as each of these files says
@@ -121,9 +122,24 @@ def test_documents(document: Any) -> None:
     assert not any(line.problems for line in corpus.read(json.dumps(document))[1])
 
 
+def test_what_is_not_read_of_json_is_named() -> None:
+    reading, _ = corpus.read(json.dumps([{"VM": "web", "MAC": MAC, "IP": "10.0.0.1", "Owner": 7}]))
+    assert [note.message for note in reading.notes] == ["columns that are not read: Owner"]
+
+
 def test_addresses_of_openstacks_list_of_servers_stay_those_of_the_server() -> None:
     document = [{"name": "web", "addresses": {"blue": ["10.0.0.1"]}}]
     assert said(json.dumps(document)) == [("web", "", ("10.0.0.1",), "blue")]
+
+
+def test_a_list_may_have_a_row_for_each_address_of_an_interface() -> None:
+    text = f"VM,MAC,IP\nweb,{MAC},10.0.0.1\ndb,{mac(2)},10.0.0.2\nweb,{MAC},2001:db8::1\n"
+    assert said(text)[0] == ("web", MAC, ("10.0.0.1", "2001:db8::1"), "")
+    assert len(said(text)) == 2
+
+
+def test_a_vm_whose_interfaces_only_the_guest_knows_keeps_its_addresses() -> None:
+    assert said(json.dumps([corpus.vsphere_vm(1, nics=[])]))[0][1:3] == ("", ("10.0.0.1",))
 
 
 # --- what stays in use -----------------------------------------------------------------------------
@@ -176,6 +192,17 @@ def test_rows_of_a_port_group_that_nobody_mapped(network: Network) -> None:
     nics = [corpus.nic(1, Network="other", **{"IPv4 Address": "10.0.0.3", "IPv6 Address": ""})]
     mapped = {"network": None, "mapping": {"vlan100-prod": network.pk}}
     assert withheld(network, rvtools(*nics), **mapped) == ["10.0.0.3"]
+
+
+@pytest.mark.django_db
+def test_a_mapping_can_be_sent_back_as_it_is_answered(network: Network) -> None:
+    api, vm = apis.Api(), row("web", mac(1), "10.0.0.3", network="VLAN 7")
+    place = f"imports/{drafts.draft(network, vm).pk}/"
+    api("PATCH", place, {"mapping": {"VLAN 7": network.pk}})
+    mapping = api("GET", place).json()["mapping"]
+    assert mapping == {"VLAN 7": {"network": network.pk, "namespace": ""}}
+    answer = api("PATCH", place, {"mapping": mapping})
+    assert (answer.status_code, answer.json()["mapping"]) == (200, mapping)
 
 
 @pytest.mark.django_db

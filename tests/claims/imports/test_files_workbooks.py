@@ -246,7 +246,7 @@ def test_too_many_rows_are_told_while_reading() -> None:
         for n in range(100_001)
     )
     sheet = _sheet(_HEADER_ROW + rows)
-    reading = formats.open_file("x", corpus.replaced(_workbook(), {SHEET: sheet}))
+    reading = formats.open_file(corpus.replaced(_workbook(), {SHEET: sheet}))
     with pytest.raises(errors.InvalidInput) as refused:
         for _ in reading.rows():
             pass

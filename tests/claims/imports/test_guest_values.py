@@ -42,6 +42,7 @@ def rvtools(*nics: dict[str, object]) -> str:
 
 GUESTS = {
     "service": ("10.0.0.25, 10.96.0.1", "new", ["10.0.0.25/24"], ["unknown_set_aside"]),
+    "containers": ("10.0.0.25, 172.17.0.1", "new", ["10.0.0.25/24"], ["unknown_set_aside"]),
     "pods": ("10.0.0.25, fd00:10:244::1", "new", ["10.0.0.25/24"], ["unknown_set_aside"]),
     "another network": ("10.0.0.25, 10.9.0.5", "invalid", [], ["outside_subnet"]),
     "none of it": ("10.96.0.1, 10.97.0.1", "invalid", [], ["outside_subnet"]),

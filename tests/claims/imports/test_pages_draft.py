@@ -81,6 +81,8 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert f'href="{link}"' in shown
     assert re.findall(r'href="/admin/find/\?q=([^"]+)">', shown) == ["web-01", "db"]
     assert A in client.get(link).content.decode()
+    assert 'value="undo"' not in shown
+    assert "?ask=undo" in shown
     asked = pages.page(client, of, ask="undo")
     assert "1 record that the import created is deleted." in asked
     assert "1 changed record gets its previous values." in asked
@@ -146,6 +148,13 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     assert of.counts["invalid"] == 1
 
 
+def test_a_sheet_of_no_product_is_called_a_table(client: Client, network: Network) -> None:
+    content = f"VM,Mac Address,Network,Powerstate\nweb,{A},vlan1,on\n".encode()
+    new = VMImport(cluster=network.cluster, network=network)
+    of = import_drafts.IMPORTS.create([("vms.csv", content)], new, author=worlds.BY)
+    assert "vms.csv</strong>, PowerCLI or another table" in pages.page(client, of)
+
+
 def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
     assert "The import was cancelled; nothing was written." in pages.do(client, of, "cancel")
     assert not VMRow.objects.exists()
@@ -192,18 +201,6 @@ def test_a_worker_that_has_not_stopped_yet_is_being_cancelled(client: Client, of
 def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
     VMImport.objects.update(status=Status.FAILED, error="The archive is damaged.")
     assert "Import failed.</strong> The archive is damaged." in pages.page(client, of)
-
-
-def test_undoing_asks_and_says_what_it_deletes(client: Client, network: Network) -> None:
-    of = drafts.draft(network, drafts.row("web", A, "10.0.0.5"), drafts.row("db", B, "10.0.0.6"))
-    pages.do(client, of, "commit", skip_bad="false")
-    page = pages.page(client, of)
-    assert 'value="undo"' not in page
-    assert "?ask=undo" in page
-    question = pages.page(client, of, ask="undo")
-    assert "2 records that the import created are deleted." in question
-    assert Entry.objects.count() == 2
-    assert "Import undone, previous values restored." in pages.do(client, of, "undo")
 
 
 def test_what_several_rows_have_in_common_is_said_once(client: Client, network: Network) -> None:

@@ -24,7 +24,7 @@ INFOBLOX = (
 )
 VNETWORK = (",".join(corpus.VNETWORK) + "\n").encode()
 EITHER = b"VM,IP address\nweb,10.0.0.5\n"
-NEITHER = b"colour,size\nred,5\n"
+NEITHER = b"colour,size\nblue,5\n"
 
 
 @pytest.fixture

@@ -81,6 +81,10 @@ def test_a_completed_file_changes_nothing_when_it_comes_again(dual: Network, ips
     entry = Entry.objects.get(mac=mac(1))
     again = drafts.draft(dual, *rows)
     assert counts(again) == {"unchanged": 2}
+    kept = ", ".join(ip for ip in entry.ips if ip.partition("/")[0] not in ips)
+    assert (
+        again.rows.get(number=1).reasons[0]["message"] == f"The registered address {kept} is kept."
+    )
     import_drafts.assign_missing_families(again.pk, author=BY)
     import_drafts.IMPORTS.revalidate(again.pk, author=BY)
     assert counts(import_drafts.IMPORTS.commit(again.pk, author=BY)) == {"unchanged": 2}
@@ -90,6 +94,21 @@ def test_a_completed_file_changes_nothing_when_it_comes_again(dual: Network, ips
     Entry.objects.filter(pk=entry.pk).update(ips=[entry.ips[0], "2001:db8:3::77/64"])
     import_drafts.IMPORTS.commit(moved.pk, author=BY)
     assert Entry.objects.get(pk=entry.pk).ips == ["10.3.0.99/24", "2001:db8:3::77/64"]
+
+
+def test_the_one_of_several_addresses_that_was_chosen_stays(network: Network) -> None:
+    rows = [row("web", mac(1), "10.0.0.11", "10.0.0.12")]
+    first = drafts.draft(network, *rows)
+    assert statuses(first) == {1: ("invalid", {"too_many_addresses"})}
+    import_drafts.IMPORTS.correct_row(first.pk, 1, {"ips": ["10.0.0.12"]}, author=BY)
+    import_drafts.IMPORTS.commit(first.pk, author=BY)
+    again = drafts.draft(network, *rows)
+    assert statuses(again) == {1: ("unchanged", {"kept_address"})}
+    message = again.rows.get().reasons[0]["message"]
+    assert message == "The registered address 10.0.0.12/24 is kept."
+    assert counts(import_drafts.IMPORTS.commit(again.pk, author=BY)) == {"unchanged": 1}
+    Entry.objects.update(ips=["10.0.0.77/24"])
+    assert statuses(drafts.draft(network, *rows))[1][0] == "invalid"
 
 
 def test_no_free_address_is_one_of_the_file(network: Network) -> None:

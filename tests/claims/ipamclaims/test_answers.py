@@ -32,8 +32,7 @@ def test_the_next_free_addresses_in_both_dialects(world: World, definition: str)
 @decentralized
 def test_what_is_requested_is_reserved(world: World) -> None:
     world.network("10.0.0.0/24", "fd00::/64")
-    world.claim(mac=MAC, ips=["10.0.0.77", "fd00::77"])
-    world.passed()
+    world.follow_claim(mac=MAC, ips=["10.0.0.77", "fd00::77"])
     assert world.status()["ips"] == ["10.0.0.77/24", "fd00::77/64"]
     row = world.row()
     assert (row.mac, row.ips_requested) == (MAC, ["10.0.0.77", "fd00::77"])
@@ -43,16 +42,14 @@ def test_what_is_requested_is_reserved(world: World) -> None:
 @decentralized
 def test_a_family_that_is_not_requested_is_granted_too(world: World) -> None:
     world.network("10.0.0.0/24", "fd00::/64")
-    world.claim(ips=["fd00::77/64"])
-    world.passed()
+    world.follow_claim(ips=["fd00::77/64"])
     assert world.status()["ips"] == ["10.0.0.3/24", "fd00::77/64"]
 
 
 def test_the_address_of_the_entry_for_the_vm(world: World) -> None:
     network = world.network()
     worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
-    world.claim()
-    world.passed()
+    world.follow_claim()
     assert world.status()["ips"] == ["10.0.0.5/24"]
     assert world.held() == {"10.0.0.5": "blue/vm1"}
 
@@ -61,8 +58,7 @@ def test_the_address_of_the_entry_for_the_mac_of_the_vm(world: World) -> None:
     network = world.network()
     worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24")
     uid = world.machine(mac=MAC)
-    world.claim(uid=uid)
-    world.passed()
+    world.follow_claim(uid=uid)
     assert world.status()["ips"] == ["10.0.0.5/24"]
     assert world.held() == {"10.0.0.5": "blue/vm1"}
 
@@ -70,8 +66,7 @@ def test_the_address_of_the_entry_for_the_mac_of_the_vm(world: World) -> None:
 def test_a_vm_that_runs_keeps_what_it_runs_with(world: World) -> None:
     network = world.network()
     worlds.workload(network, "vm1", MAC, "10.0.0.9/24", vm_uid="uid-blue-vm1")
-    world.claim()
-    world.passed()
+    world.follow_claim()
     assert world.status()["ips"] == ["10.0.0.9/24"]
 
 
@@ -90,8 +85,7 @@ def test_addresses_that_a_claim_has_are_the_truth(world: World) -> None:
 @pytest.mark.exhaustive
 def test_addresses_that_were_taken_out_of_the_status_come_back(world: World) -> None:
     world.network()
-    world.claim()
-    world.passed()
+    world.follow_claim()
     bare = world.there()
     del bare["status"]
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
@@ -133,7 +127,7 @@ def test_a_network_that_nobody_has_seen_is_waited_for(world: World) -> None:
     assert world.subjects_by_code() == {"ipamclaim_unknown_network": ["blue/vm1.podnet"]}
 
 
-# Claims that are made here: recorded, and written to a managed cluster that has the managed
+# --- Claims that are made here: recorded, and written to a managed cluster that has the managed
 # resource
 NAME = "vm1.cluster.udn.blue"
 
@@ -189,8 +183,7 @@ def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
     with observed.unwritten():
         observed.passed()
     assert not observed.server.objects("ipamclaims")
-    observed.claim(name=claim.name)
-    observed.passed()
+    observed.follow_claim(name=claim.name)
     row = observed.row(claim.name)
     assert (row.mac, row.ips_requested, bool(row.uid)) == (MAC, ["10.0.0.7/24"], True)
 
@@ -213,8 +206,7 @@ def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
 @decentralized
 def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) -> None:
     create_claim(world.network(), mac=MAC, ips=["10.0.0.7/24"])
-    world.claim(name=NAME, ips=["10.0.0.9"])
-    world.passed()
+    world.follow_claim(name=NAME, ips=["10.0.0.9"])
     row = world.row(NAME)
     assert (row.follows_cluster, row.ips_requested) == (True, ["10.0.0.9"])
     assert world.status(NAME)["ips"] == ["10.0.0.9/24"]
@@ -223,8 +215,7 @@ def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) 
 @pytest.mark.exhaustive
 def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     Finding.objects.create(
         cluster=world.cluster, kind="IPAMClaim", code=findings.LEAKED, message="",
         subject="blue/vm1.podnet", since=Now(),
@@ -238,8 +229,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
     assert (world.row().ips, world.held()) == ([], {})
     assert world.status()["ips"] == ["10.0.0.3/24"]
     world.server.remove("ipamclaims", "vm1.podnet", "blue")
-    world.claim(uid="a new VM")
-    world.passed()
+    world.follow_claim(uid="a new VM")
     assert world.held() == {"10.0.0.4": "blue/vm1"}
 
 

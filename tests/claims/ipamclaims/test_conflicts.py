@@ -23,8 +23,7 @@ def test_an_address_that_another_has(world: World, holder: str) -> None:
     network = world.network(default_gateways=["10.0.0.5"] if holder == "gateway" else [])
     requested = "10.0.0.255" if holder == "edge" else "10.0.0.5"
     if holder == "claim":
-        world.claim("vm9", ips=["10.0.0.5"])
-        world.passed()
+        world.follow_claim("vm9", ips=["10.0.0.5"])
     elif holder in {"entry", "mac"}:
         fields = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
         worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **fields)
@@ -33,8 +32,7 @@ def test_an_address_that_another_has(world: World, holder: str) -> None:
     elif holder == "pod":
         worlds.workload(network, "web", OTHER_MAC, "10.0.0.5/24", kind="pod")
     before = world.held()
-    world.claim(mac=MAC, ips=[requested])
-    world.passed()
+    world.follow_claim(mac=MAC, ips=[requested])
     assert world.condition() == (
         "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", requested),
     )  # fmt: skip
@@ -52,8 +50,7 @@ def test_an_address_is_free_again(world: World) -> None:
     """A claim with an old error is tried again when the conflict clears."""
     network = world.network()
     entry = worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24")
-    world.claim(mac=MAC, ips=["10.0.0.5"])
-    world.passed()
+    world.follow_claim(mac=MAC, ips=["10.0.0.5"])
     failed = world.status()["conditions"][0]["lastTransitionTime"]
     with events.recorded_by(BY):
         index.remove(entries=[entry.pk])
@@ -72,8 +69,7 @@ def test_an_entry_whose_address_another_uses(world: World, definition: str) -> N
     network = world.network()
     worlds.workload(network, "vm9", OTHER_MAC, "10.0.0.5/24")
     worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
-    world.claim()
-    world.passed()
+    world.follow_claim()
     reason = "IPAddressConflict" if definition == SHIPPED else "IPAlreadyExists"
     assert world.condition()[2:] == (reason, CONFLICT)
 
@@ -84,14 +80,12 @@ def test_an_entry_whose_address_another_uses(world: World, definition: str) -> N
 def test_a_mac_that_another_vm_has(world: World, holder: str) -> None:
     network = world.network()
     if holder == "claim":
-        world.claim("vm9", mac=MAC)
-        world.passed()
+        world.follow_claim("vm9", mac=MAC)
     elif holder == "entry":
         worlds.entry(worlds.ippool(network), MAC, "10.0.0.9/24", vm="vm9", namespace="blue")
     else:
         worlds.workload(network, "vm9", MAC, "10.0.0.9/24")
-    world.claim(mac=MAC, ips=["10.0.0.5"])
-    world.passed()
+    world.follow_claim(mac=MAC, ips=["10.0.0.5"])
     message = f"Requested MAC {MAC} is already assigned in the network"
     assert world.condition()[1:] == ("False", "MACAlreadyExists", message)
     assert "10.0.0.5" not in world.held()
@@ -103,8 +97,7 @@ def test_of_two_that_ask_for_one_address_the_first_gets_it(world: World) -> None
     world.network()
     world.claim("vm1", mac=MAC, ips=["10.0.0.5"])
     world.claim("vm2", mac=OTHER_MAC, ips=["10.0.0.5"])
-    world.claim("vm3", mac=MAC)
-    world.passed()
+    world.follow_claim("vm3", mac=MAC)
     assert world.held() == {"10.0.0.5": "blue/vm1"}
     assert world.condition("vm2.podnet")[2] == "IPAlreadyExists"
     assert world.condition("vm3.podnet")[2] == "MACAlreadyExists"
@@ -127,8 +120,7 @@ def test_requests_that_can_never_be_granted(world: World, spec: dict[str, object
     assert world.condition()[1:] == ("False", "InternalError", text)
     assert world.run().kinds["IPAMClaim"]["written"] == 0
     assert world.held() == {}
-    world.claim()
-    world.passed()
+    world.follow_claim()
     assert world.status()["ips"] == ["10.0.0.3/24"]
 
 
@@ -163,8 +155,7 @@ def test_a_full_subnet_says_what_cools(world: World, definition: str) -> None:
         gone = world.there(name)
         world.server.remove("ipamclaims", name, "blue")
         world.tell(("DELETED", gone))
-        world.claim(f"vm{number}")
-        world.passed()
+        world.follow_claim(f"vm{number}")
         for waiting in range(3, number + 1):
             status, reason, message = world.condition(f"vm{waiting}.podnet")[1:]
             assert (status, reason) == ("False", "SubnetExhausted")
@@ -181,8 +172,7 @@ def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: Wo
     world.network("10.0.0.0/24", "fd00::/125", reserved_subnets=TWO_LEFT)
     for number in range(4):
         world.claim(f"vm{number}", ips=[f"10.0.0.{10 + number}"])
-    world.claim("vm9", ips=["fd00::4"])
-    world.passed()
+    world.follow_claim("vm9", ips=["fd00::4"])
     assert world.status("vm9.podnet")["ips"] == ["10.0.0.3/24", "fd00::4/125"]
     assert world.status("vm0.podnet")["ips"] == ["10.0.0.10/24", "fd00::3/125"]
     assert [world.condition(f"vm{number}.podnet")[2] for number in (1, 2, 3)] == [
@@ -196,8 +186,7 @@ def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: Wo
 def test_claims_that_ask_come_before_those_that_take_anything(world: World) -> None:
     world.network("10.0.0.0/29")
     world.claim("vm1")
-    world.claim("vm2", ips=["10.0.0.3"])
-    world.passed()
+    world.follow_claim("vm2", ips=["10.0.0.3"])
     assert world.held() == {"10.0.0.3": "blue/vm2", "10.0.0.4": "blue/vm1"}
 
 
@@ -221,8 +210,7 @@ def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str
     block = factories.take(pool, allocation.Holder("device", "printer"), cidr="10.0.0.5/32")
     if holder == "cooling":
         factories.give_back(block)
-    world.claim(ips=["10.0.0.5"])
-    world.passed()
+    world.follow_claim(ips=["10.0.0.5"])
     assert world.condition()[2:] == ("IPAlreadyExists", CONFLICT)
     assert "blue/vm1" not in world.held().values()
 
@@ -232,11 +220,9 @@ def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str
 def test_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
     """Its claim is left over; the new VM is another one."""
     world.network()
-    world.claim(name="vm1.old", uid="old", ips=["10.0.0.5"], mac=MAC)
-    world.passed()
+    world.follow_claim(name="vm1.old", uid="old", ips=["10.0.0.5"], mac=MAC)
     world.claim(uid="new", ips=["10.0.0.5"])
-    world.claim(name="vm1.mac", uid="new", mac=MAC)
-    world.passed()
+    world.follow_claim(name="vm1.mac", uid="new", mac=MAC)
     assert world.condition()[2:] == ("IPAlreadyExists", CONFLICT)
     assert world.condition("vm1.mac")[2] == "MACAlreadyExists"
     assert world.held() == {"10.0.0.5": "blue/vm1"}
@@ -292,7 +278,6 @@ def test_two_claims_of_one_mac_that_name_no_vm(world: World) -> None:
 def test_two_claims_of_one_mac_that_one_vm_owns(world: World) -> None:
     world.network()
     world.claim(mac=MAC)
-    world.claim(name="vm1.again", mac=MAC)
-    world.passed()
+    world.follow_claim(name="vm1.again", mac=MAC)
     assert world.condition("vm1.again")[2] == "SuccessfulAllocation"
     assert not IndexEntry.objects.filter(duplicate_mac=True).exists()

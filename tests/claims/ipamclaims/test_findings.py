@@ -28,8 +28,7 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     observed.network()
     uid = observed.machine()
     observed.machine("vm2")
-    observed.claim(uid=uid, status={"ips": ["10.0.0.8/24"]})
-    observed.passed()
+    observed.follow_claim(uid=uid, status={"ips": ["10.0.0.8/24"]})
     clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
@@ -50,8 +49,7 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
 def test_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
     observed.network()
     observed.machine()
-    observed.claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
-    observed.passed()
+    observed.follow_claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
     clock.advance(storage.GRACE + 1)
     observed.passed()
     assert leaks(observed) == ["blue/vm1.podnet"]
@@ -61,8 +59,7 @@ def test_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
     """Its VM may have come after the VMs were listed."""
     observed.network()
     observed.machine("other")
-    observed.claim(status={"ips": ["10.0.0.8/24"]})
-    observed.passed()
+    observed.follow_claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()
     assert leaks(observed) == []
 
@@ -72,8 +69,7 @@ def test_unknown_is_not_absent(
 ) -> None:
     """Rule `unknown-is-not-absent`: VMs that cannot be listed are not gone."""
     observed.network()
-    observed.claim(status={"ips": ["10.0.0.8/24"]})
-    observed.passed()
+    observed.follow_claim(status={"ips": ["10.0.0.8/24"]})
     clock.advance(storage.GRACE + 1)
     real = ClusterClient.list
 
@@ -105,8 +101,7 @@ def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
 
 def test_a_deletion_that_does_not_end(observed: World) -> None:
     observed.network()
-    observed.claim(status={"ips": ["10.0.0.8/24"]})
-    observed.passed()
+    observed.follow_claim(status={"ips": ["10.0.0.8/24"]})
     IPAMClaim.objects.update(deleted_at=Now() - timedelta(seconds=findings.STUCK_AFTER + 1))
     observed.passed()
     assert observed.subjects_by_code()[findings.STUCK] == ["blue/vm1.podnet"]
@@ -120,8 +115,7 @@ def test_what_disagrees(observed: World) -> None:
     worlds.workload(network, "vm2", OTHER_MAC, "10.0.0.9/24", vm_uid="uid-blue-vm2")
     for vm, address in (("vm1", "10.0.0.6"), ("vm2", "10.0.0.8"), ("vm3", "10.0.0.8"), ("vm4", "10.0.0.7"), ("vm5", "10.7.0.1")):  # fmt: skip
         observed.claim(vm, status={"ips": [f"{address}/24"]})
-    observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
-    observed.passed()
+    observed.follow_claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     result = observed.subjects_by_code()
     assert result[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
     assert result[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
@@ -144,8 +138,7 @@ def test_names(observed: World) -> None:
     observed.claim("a", name="a.podnet")
     observed.claim("vm1", name="vm1.elsewhere")
     observed.claim("vm2", name="vm2.one", network="random_net")
-    observed.claim("vm2", name="vm2.two", network="random.net")
-    observed.passed()
+    observed.follow_claim("vm2", name="vm2.two", network="random.net")
     result = observed.subjects_by_code()
     assert result[findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
     assert result[findings.NAME] == ["blue/vm1.elsewhere"]

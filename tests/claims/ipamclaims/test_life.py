@@ -71,8 +71,7 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     world: World, clock: Clock
 ) -> None:
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     _gone(world)
     world.passed()
     assert world.held() == {"10.0.0.3": "blue/vm1"}, "one list without it is no proof"
@@ -86,8 +85,7 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
 
 def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     last = world.there()
     _gone(world)
     world.tell(("DELETED", last))
@@ -98,8 +96,7 @@ def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
 def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None:
     """Until its finalizer is taken away: the VM may still be running."""
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     world.delete()
     with world.unwritten():
         world.passed()
@@ -115,11 +112,9 @@ def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None
 @pytest.mark.exhaustive
 def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     _gone(world)
-    world.claim(uid="another")
-    world.passed()
+    world.follow_claim(uid="another")
     assert world.status()["ips"] == ["10.0.0.4/24"]
     assert world.row().vm_uid == "another"
     assert (world.held(), world.cooling()) == ({"10.0.0.4": "blue/vm1"}, ["10.0.0.3"])
@@ -129,11 +124,9 @@ def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
 def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
     world.network()
     world.claim("vm0")
-    world.claim()
-    world.passed()
+    world.follow_claim()
     _gone(world)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     assert world.status()["ips"] == ["10.0.0.4/24"]
     assert world.held()["10.0.0.4"] == "blue/vm1"
 
@@ -143,14 +136,12 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
     world: World, clock: Clock
 ) -> None:
     world.network(cooldown=3600)
-    world.claim()
-    world.passed()
+    world.follow_claim()
     last = world.there()
     _gone(world)
     world.tell(("DELETED", last))
     world.claim("vm2")
-    world.claim()
-    world.passed()
+    world.follow_claim()
     assert world.held() == {"10.0.0.3": "blue/vm1", "10.0.0.4": "blue/vm2"}
 
 
@@ -160,8 +151,7 @@ def test_a_list_that_fails_releases_nothing(
     world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     world.network()
-    world.claim()
-    world.passed()
+    world.follow_claim()
     _gone(world)
 
     def fails(*_: object, **__: object) -> None:

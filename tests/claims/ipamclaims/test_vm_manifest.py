@@ -96,8 +96,8 @@ def test_a_vm_owner_gets_those_of_their_namespaces(network: Network) -> None:
     assert "secret" not in str(foreign)
 
 
-# A claim on a network on which it would never get or keep addresses is refused, wherever it
-# is made
+# --- A claim on a network on which it would never get or keep addresses is refused, wherever it is
+# made
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 
 

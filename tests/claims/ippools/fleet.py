@@ -41,6 +41,11 @@ class Fleet(RegisteredCluster):
     def put(self, name: str, written: Manifest, *, network: str = "prod-network") -> Manifest:
         return self.server.put(manifest(name, written, network=network), manager="kubectl")
 
+    def follow(self, name: str, written: Manifest, *, network: str = "prod-network") -> None:
+        """Put it in the cluster, and pass over it until nothing changes."""
+        self.put(name, written, network=network)
+        self.settled()
+
     def there(self, name: str = "prod") -> Manifest:
         with gateways.to(self.server) as gateway:
             return gateway.get(IPPOOL, name)

@@ -269,7 +269,7 @@ def test_other_bodies(api: Api, ippool: IPPool) -> None:
     assert large.status_code == 413
 
 
-# MAC entries and claims in the order of their addresses, on the page and over REST, page by
+# --- MAC entries and claims in the order of their addresses, on the page and over REST, page by
 # page
 ADDRESSES = [("fd00::9/64", "10.0.0.100/24"), ("10.0.0.9/24",), ("fd00::1/64",), ("10.0.0.10/24",)]
 ORDER = ["10.0.0.9/24", "10.0.0.10/24", "fd00::9/64", "fd00::1/64"]  # the third has 10.0.0.100

@@ -65,8 +65,7 @@ def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
-    managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.5/24"], "x": ["10.0.0.6/24"]})
-    managed.settled()
+    managed.follow("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.5/24"], "x": ["10.0.0.6/24"]})
     assert set(managed.written()) == {A, B.upper(), "x"}
     assert managed.conditions() == {
         "Success": "False",
@@ -81,8 +80,7 @@ def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> None:
-    managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"]})
-    managed.settled()
+    managed.follow("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"]})
     ippool = managed.ippool()
     managed.add(ippool, EntrySpec(C, ("10.0.0.7/24",)))
     assert not managed.ippool().follows_cluster
@@ -97,8 +95,7 @@ def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> 
 
 @pytest.mark.exhaustive
 def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
-    managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
-    managed.settled()
+    managed.follow("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), author=worlds.BY)
     entries.delete([Entry.objects.get(mac=B).pk], author=worlds.BY)
     managed.passed()
@@ -148,8 +145,7 @@ def _of(fleet: Fleet) -> drift.ClusterObject:
 
 @pytest.mark.exhaustive
 def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
-    managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
-    managed.settled()
+    managed.follow("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), author=worlds.BY)
     managed.passed()
     adopted = drift.adopt(_of(managed), author=worlds.BY)
@@ -162,8 +158,7 @@ def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_one_that_followed_its_object_becomes_the_registers(managed: Fleet) -> None:
-    managed.put("prod", {A: ["10.0.0.5/24"]})
-    managed.settled()
+    managed.follow("prod", {A: ["10.0.0.5/24"]})
     drift.apply(_of(managed), author=worlds.BY)
     assert not managed.ippool().follows_cluster
     managed.settled()

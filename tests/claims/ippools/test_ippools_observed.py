@@ -35,20 +35,17 @@ def test_an_ippool_is_taken_in(fleet: Fleet) -> None:
 
 @pytest.mark.exhaustive
 def test_what_changes_there_changes_here_and_nothing_else(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     Entry.objects.filter(mac=A).update(vm="web", namespace="shop")
     before = EntryEvent.objects.count()
-    fleet.put("prod", {A: ["10.0.0.5/24"], C: ["10.0.0.7/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], C: ["10.0.0.7/24"]})
     assert fleet.entries() == {A: ["10.0.0.5/24"], C: ["10.0.0.7/24"]}
     assert Entry.objects.get(mac=A).vm == "web"
     assert EntryEvent.objects.count() == before + 2
 
 
 def test_bad_entries_are_told_and_the_others_taken_in(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.0/24"], "nonsense": ["10.0.0.6/24"], C: ["10.0.0.7/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.0/24"], "nonsense": ["10.0.0.6/24"], C: ["10.0.0.7/24"]})
     assert fleet.entries() == {C: ["10.0.0.7/24"]}
     ippool = fleet.ippool()
     assert {problem["mac"]: problem["code"] for problem in ippool.problems} == {
@@ -60,8 +57,7 @@ def test_bad_entries_are_told_and_the_others_taken_in(fleet: Fleet) -> None:
 
 
 def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"]})
     assert Entry.objects.filter(mac=A).count() == 2
     assert fleet.ippool().conditions[1]["message"] == f"MAC address {A} appears 2 times"
     assert fleet.findings() == [("ippool_duplicates", "prod")]
@@ -70,14 +66,12 @@ def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> N
 @pytest.mark.exhaustive
 def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> None:
     """A finding never says duplicates where the condition beside it says that there are none."""
-    fleet.put("prod", {A: ["10.0.0.1/24"], "0a:58:0a:00:00:01": ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.1/24"], "0a:58:0a:00:00:01": ["10.0.0.6/24"]})
     success, macs, ips = fleet.ippool().conditions
     assert (success["status"], macs["status"], ips["status"]) == ("True", "False", "False")
     (finding,) = Finding.objects.all()
     assert (finding.code, finding.details) == ("ippool_conflicts", {"macs": 1, "ips": 1})
-    fleet.put("prod", {A: ["10.0.0.1/24"], A.upper(): ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.1/24"], A.upper(): ["10.0.0.6/24"]})
     success, macs, ips = fleet.ippool().conditions
     assert (success["status"], macs["status"], ips["status"]) == ("False", "True", "False")
     details = {row.code: row.details for row in Finding.objects.all()}
@@ -88,18 +82,15 @@ def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> Non
 
 
 def test_a_network_that_nobody_saw(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.9.0.5/24"]}, network="later")
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.9.0.5/24"]}, network="later")
     assert fleet.findings() == [("network_unknown", "prod")]
     assert fleet.entries() == {A: ["10.9.0.5/24"]}
 
 
 @pytest.mark.exhaustive
 def test_another_network_name_moves_it(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"]})
-    fleet.settled()
-    fleet.put("prod", {A: ["10.0.0.5/24"]}, network="later")
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"]})
+    fleet.follow("prod", {A: ["10.0.0.5/24"]}, network="later")
     assert fleet.ippool().network.name == "later"
     assert fleet.entries() == {A: ["10.0.0.5/24"]}
     assert not Block.objects.filter(state="held").exists()
@@ -109,8 +100,7 @@ def test_another_network_name_moves_it(fleet: Fleet) -> None:
 def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
     fleet: Fleet, clock: Clock
 ) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"]})
     fleet.server.remove("ippools", "prod")
     fleet.counted()
     assert fleet.ippool().gone_at is None
@@ -120,8 +110,7 @@ def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
     assert ippool.gone_at is not None
     assert fleet.entries() == {A: ["10.0.0.5/24"]}
     assert ("ippool_gone", "prod") in fleet.findings()
-    fleet.put("again", {B: ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("again", {B: ["10.0.0.6/24"]})
     (again,) = IPPool.objects.all()
     assert (again.pk, again.name, again.gone_at) == (ippool.pk, "again", None)
     assert fleet.entries("again") == {B: ["10.0.0.6/24"]}
@@ -131,8 +120,7 @@ def test_one_that_is_gone_keeps_its_addresses_until_somebody_deletes_it(
 def test_one_that_was_made_here_follows_its_object_from_then_on(fleet: Fleet) -> None:
     ippool = fleet.make("prod", EntrySpec(A, ("10.0.0.5/24",), "web", "shop"))
     fleet.settled()
-    fleet.put("prod", {A: ["10.0.0.5/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"]})
     ippool.refresh_from_db()
     assert ippool.follows_cluster
     assert Entry.objects.get().vm == "web"
@@ -142,8 +130,7 @@ def test_one_that_was_made_here_follows_its_object_from_then_on(fleet: Fleet) ->
 
 @pytest.mark.exhaustive
 def test_a_subnet_that_becomes_known_is_thought_of(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.9.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], B: ["10.0.9.6/24"]})
     assert fleet.entries() == {A: ["10.0.0.5/24"]}
     type(fleet.network).objects.filter(pk=fleet.network.pk).update(
         subnets=["10.0.0.0/24", "10.0.9.0/24"]
@@ -181,27 +168,23 @@ def test_an_object_that_cannot_be_understood_fails_alone(fleet: Fleet) -> None:
 @pytest.mark.parametrize("other", ["10.0.0.5/32", "10.0.0.5/16"])
 def test_one_address_with_two_prefix_lengths_is_a_duplicate(fleet: Fleet, other: str) -> None:
     fleet.manage(ManagedResource.IPPOOL_STATUS)
-    fleet.put("prod", {A: ["10.0.0.5/24"], B: [other], C: ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], B: [other], C: ["10.0.0.6/24"]})
     success, macs, ips = fleet.ippool().conditions
     assert (success["status"], macs["status"], ips["status"]) == ("False", "False", "True")
     assert ips["message"] == f"IP address 10.0.0.5 appears for MAC addresses {A} and {B}"
     assert fleet.conditions()["DuplicateIPAddresses"] == "True"
-    fleet.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.7/32"], C: ["10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.7/32"], C: ["10.0.0.6/24"]})
     assert fleet.conditions()["DuplicateIPAddresses"] == "False"
 
 
 def test_the_mac_of_an_entry_that_cannot_be_used_counts(fleet: Fleet) -> None:
-    fleet.put("prod", {A: ["10.0.0.5/24"], "02-00-00-00-00-0A": ["10.0.0.7/32"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24"], "02-00-00-00-00-0A": ["10.0.0.7/32"]})
     assert fleet.ippool().conditions[1]["message"] == f"MAC address {A} appears 2 times"
 
 
 def test_two_unusable_entries_with_one_ipv6_address(fleet: Fleet) -> None:
     Network.objects.update(subnets=["10.0.0.0/24", "fd00::/64"])
-    fleet.put("prod", {A: ["fd00::5/128"], B: ["fd00:0:0::0005/128"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["fd00::5/128"], B: ["fd00:0:0::0005/128"]})
     _, _, ips = fleet.ippool().conditions
     assert ips["message"] == f"IP address fd00::5 appears for MAC addresses {A} and {B}"
 
@@ -225,8 +208,7 @@ def test_a_second_ippool_of_a_network_has_a_finding_and_a_status(fleet: Fleet) -
 
 def test_two_addresses_of_a_family(fleet: Fleet) -> None:
     """Taken in from a cluster, with a finding; refused wherever somebody writes them here."""
-    fleet.put("prod", {A: ["10.0.0.5/24", "10.0.0.6/24", "10.0.0.7/24"], B: ["10.0.0.8/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24", "10.0.0.6/24", "10.0.0.7/24"], B: ["10.0.0.8/24"]})
     assert len(fleet.entries()[A]) == 3
     (finding,) = Finding.objects.filter(code="ippool_one_per_family")
     assert f"{A} 10.0.0.5/24, 10.0.0.6/24, 10.0.0.7/24" in finding.message
@@ -254,8 +236,7 @@ def test_rest_refuses_two_addresses_of_a_family(form: str) -> None:
 @pytest.mark.exhaustive
 def test_a_note_of_an_entry_from_a_cluster_can_be_changed(fleet: Fleet) -> None:
     fleet.manage(ManagedResource.IPPOOL_STATUS)
-    fleet.put("prod", {A: ["10.0.0.5/24", "10.0.0.6/24"]})
-    fleet.settled()
+    fleet.follow("prod", {A: ["10.0.0.5/24", "10.0.0.6/24"]})
     entry = Entry.objects.get()
     answer = Api()("PATCH", f"ippools/{entry.ippool_id}/entries/{entry.pk}/", {"note": "old"})
     assert answer.status_code == 200, answer.content

@@ -45,6 +45,12 @@ class Ovn(RegisteredCluster):
         stored: Manifest = self.server.put(manifest, manager=manager)
         return stored
 
+    def follow(self, *manifests: Manifest) -> None:
+        """Put them in the cluster, and pass over it."""
+        for manifest in manifests:
+            self.put(manifest)
+        self.passed()
+
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         self.server.remove(plural, name, namespace)
 

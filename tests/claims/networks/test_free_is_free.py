@@ -112,7 +112,7 @@ def test_a_cluster_that_is_disconnected_still_uses_them(network: Network) -> Non
     assert _free() == _rest(0)
 
 
-# What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and
+# --- What OVN-Kubernetes keeps of a network is handed out by nobody and flagged in entries and
 # imports
 FIRST = "192.168.55"
 
@@ -165,8 +165,7 @@ networks = pytest.mark.parametrize("case", NETWORKS)
 @pytest.fixture
 def network_case(ovn: Ovn, case: str) -> tuple[Network, dict[str, str], int]:
     manifest, kept_types, first = NETWORKS[case]
-    ovn.put(manifest)
-    ovn.passed()
+    ovn.follow(manifest)
     return ovn.network(), kept_types, first
 
 
@@ -227,8 +226,7 @@ def test_a_range_that_somebody_removed_is_not_handed_out(
 
 
 def test_reserved_subnets_are_given_is_note_only(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.4/30", f"{FIRST}.8/29"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.4/30", f"{FIRST}.8/29"]))
     network = ovn.network()
     assert _claimed(worlds.claim(network, "one")).ips == [f"{FIRST}.3/24"]
     assert _claimed(worlds.claim(network, "two")).ips == [f"{FIRST}.16/24"]
@@ -237,8 +235,7 @@ def test_reserved_subnets_are_given_is_note_only(ovn: Ovn) -> None:
 
 
 def test_a_network_that_contradicts_itself_is_a_finding(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.0/28"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", f"{FIRST}.0/24", reservedSubnets=[f"{FIRST}.0/28"]))
     (finding,) = Finding.objects.filter(code="kept_twice")
     assert (finding.subject, finding.severity) == ("cluster_udn_prod", "error")
     assert f"The reserved subnet {FIRST}.0/28 and the gateway {FIRST}.1 overlap" in finding.message

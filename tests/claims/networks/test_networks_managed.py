@@ -94,8 +94,7 @@ def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
     assert ovn.findings() == [("network_differs", "cluster_udn_prod")]
     assert ("prod", "spec.network.layer2.subnets") in ovn.drift()
     networks.change(ovn.network(), {"applied": False}, author=BY)
-    ovn.put(cudn("prod", "10.7.0.0/16", mtu=1400))
-    ovn.passed()
+    ovn.follow(cudn("prod", "10.7.0.0/16", mtu=1400))
     assert (ovn.network().subnets, ovn.network().follows_cluster) == (["10.7.0.0/16"], True)
     assert (ovn.findings(), ovn.drift()) == ([], [])
 
@@ -147,8 +146,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     assert ovn.findings() == [("network_not_in_cluster", "cluster_udn_prod")]
     notes = networks.static_vm_check(ovn.network()).notes
     assert [note.code for note in notes] == ["not_in_cluster"]
-    ovn.put(cudn("prod", "10.7.0.0/16"))
-    ovn.passed()
+    ovn.follow(cudn("prod", "10.7.0.0/16"))
     network = ovn.network()
     assert (network.subnets, network.follows_cluster) == (["10.7.0.0/16"], True)
     assert (network.description, ovn.subnets()) == ("the one of the migration", ["10.7.0.0/16"])
@@ -181,9 +179,7 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:
-    ovn.put(cudn())
-    ovn.put(nad())
-    ovn.passed()
+    ovn.follow(cudn(), nad())
     with pytest.raises(
         errors.ClusterDecides, match="kubectl delete clusteruserdefinednetwork prod"
     ):

@@ -65,8 +65,7 @@ def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
 
 
 def test_the_first_address_is_the_gateway_and_is_reserved(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.0.0/24"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.0.0/24"]))
     assert ovn.ranges() == [
         ("10.0.0.0-10.0.0.0", "reserved"),
         ("10.0.0.1-10.0.0.1", "default"),
@@ -80,10 +79,7 @@ def test_the_first_address_is_the_gateway_and_is_reserved(ovn: Ovn) -> None:
 @pytest.mark.exhaustive
 def test_a_second_pass_changes_nothing(ovn: Ovn) -> None:
     ovn.put(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.1.0/24"]))
-    ovn.put(udn())
-    ovn.put(nad())
-    ovn.put(nad("net", name="default_net", allowPersistentIPs=None))
-    ovn.passed()
+    ovn.follow(udn(), nad(), nad("net", name="default_net", allowPersistentIPs=None))
 
     def state() -> object:
         rows = [list(model.objects.order_by("pk").values()) for model in (Network, Pool, PoolCIDR)]
@@ -100,8 +96,7 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
     worlds.entry(ippool, "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one", namespace="blue")
     worlds.entry(ippool, "00:1a:4b:00:00:02", "10.0.0.1/16")
     assert not networks.static_vm_check(network).ok
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn())
     assert ovn.network().pk == network.pk
     held = Block.objects.filter(pool=ovn.network().pool, state="held")
     assert {(str(item.cidr), item.holder_id) for item in held} == {
@@ -114,10 +109,8 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_changes_are_followed(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
-    ovn.passed()
-    ovn.put(cudn("prod", SUBNET, "fd00::/64", defaultGatewayIPs=["10.0.9.1", "fd00::9"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
+    ovn.follow(cudn("prod", SUBNET, "fd00::/64", defaultGatewayIPs=["10.0.9.1", "fd00::9"]))
     assert ovn.subnets() == [SUBNET, "fd00::/64"]
     assert [span for span, _ in ovn.ranges()] == [
         "10.0.0.2-10.0.0.2", "10.0.9.1-10.0.9.1", "fd00::2-fd00::2", "fd00::9-fd00::9",
@@ -125,13 +118,11 @@ def test_changes_are_followed(ovn: Ovn) -> None:
 
 
 def test_what_people_reserved_stays(ovn: Ovn) -> None:
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn())
     pool = ovn.network().pool
     assert pool is not None
     factories.reserve(pool, "10.0.1.128-10.0.2.10")
-    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
     assert [span for span, _ in _spans(pool)] == [
         "10.0.0.1-10.0.0.1", "10.0.0.2-10.0.0.2", "10.0.1.0-10.0.1.127", "10.0.1.128-10.0.2.10",
     ]  # fmt: skip
@@ -144,13 +135,11 @@ def _spans(pool: Pool) -> list[tuple[str, str]]:
 
 @pytest.mark.exhaustive
 def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", SUBNET))
-    ovn.passed()
+    ovn.follow(cudn("prod", SUBNET))
     pool = ovn.network().pool
     assert pool is not None
     block = factories.take(pool)
-    ovn.put(cudn("prod", "10.1.0.0/16"))
-    ovn.passed()
+    ovn.follow(cudn("prod", "10.1.0.0/16"))
     assert (ovn.subnets(), ovn.subnets(orphaned=True)) == (["10.1.0.0/16"], [SUBNET])
     assert ovn.findings() == [("orphaned_subnet", f"cluster_udn_prod {SUBNET}")]
     factories.give_back(block)
@@ -162,9 +151,7 @@ def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> N
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("in_use", [False, True])
 def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: bool) -> None:
-    ovn.put(cudn())
-    ovn.put(nad())
-    ovn.passed()
+    ovn.follow(cudn(), nad())
     if in_use:
         worlds.entry(worlds.ippool(ovn.network()), "00:1a:4b:00:00:01", "10.0.0.5/16")
     for plural, name, space in ((NADS, "prod", "default"), (CUDNS, "prod", "")):
@@ -178,8 +165,7 @@ def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: b
     assert [reason.code for reason in networks.static_vm_check(network).reasons] == ["gone"]
     assert (ovn.nads(), ovn.subnets()) == ([], [])
     assert ovn.subnets(orphaned=True) == ([SUBNET] if in_use else [])
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn())
     assert (ovn.network().gone_at, ovn.subnets()) == (None, [SUBNET])
     held = Block.objects.filter(pool=ovn.network().pool, state="held").count()
     assert held == int(in_use)
@@ -187,8 +173,7 @@ def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: b
 
 @pytest.mark.exhaustive
 def test_a_network_made_again_is_another_one(ovn: Ovn, clock: Clock) -> None:
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn())
     ovn.remove(CUDNS, "prod")
     ovn.put(cudn("prod", "10.1.0.0/16"))
     for _ in range(2):
@@ -199,17 +184,12 @@ def test_a_network_made_again_is_another_one(ovn: Ovn, clock: Clock) -> None:
 
 def test_networks_may_have_the_same_subnets(ovn: Ovn) -> None:
     factories.pool(SUBNET, within=ovn.cluster, category="pod", mask=24)
-    ovn.put(cudn("one"))
-    ovn.put(cudn("two"))
-    ovn.passed()
+    ovn.follow(cudn("one"), cudn("two"))
     assert ovn.subnets("cluster_udn_one") == ovn.subnets("cluster_udn_two") == [SUBNET]
 
 
 def test_one_bad_network_fails_alone(ovn: Ovn) -> None:
-    ovn.put(cudn("bad", "10.0.0.0/99"))
-    ovn.put(cudn("twice", SUBNET, "10.0.1.0/24"))
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn("bad", "10.0.0.0/99"), cudn("twice", SUBNET, "10.0.1.0/24"), cudn())
     assert ovn.names() == ["cluster_udn_prod"]
     assert ovn.problems() == {"bad": "not_a_cidr", "twice": "cidr_overlap"}
 
@@ -217,8 +197,7 @@ def test_one_bad_network_fails_alone(ovn: Ovn) -> None:
 def test_a_pool_of_the_name_of_a_network(ovn: Ovn) -> None:
     """Only the name of a NAD made by hand can be that of a pool."""
     factories.pool(SUBNET, within=ovn.cluster, category="pod", mask=24, name="green")
-    ovn.put(nad("green", name="green"))
-    ovn.passed()
+    ovn.follow(nad("green", name="green"))
     pool = ovn.network("green").pool
     assert pool is not None
     assert pool.name == "network/green"
@@ -226,8 +205,7 @@ def test_a_pool_of_the_name_of_a_network(ovn: Ovn) -> None:
 
 @pytest.mark.exhaustive
 def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn) -> None:
-    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
-    ovn.passed()
+    ovn.follow(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
     pool = ovn.network().pool
     assert pool is not None
     before = ovn.ranges()
@@ -247,17 +225,14 @@ def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn)
 
 def test_the_default_network_is_no_vm_network(ovn: Ovn) -> None:
     default = {"name": "ovn-kubernetes", "topology": None, "role": None, "subnets": None}
-    ovn.put(nad("default", **default))
-    ovn.passed()
+    ovn.follow(nad("default", **default))
     assert ovn.names() == []
 
 
 # --- NADs: through which namespaces a network is used, and networks that only NADs make -----------
 @pytest.mark.exhaustive
 def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
-    ovn.put(nad("a", name="tenant"))
-    ovn.put(nad("b", name="tenant", subnets="10.9.0.0/16"))
-    ovn.passed()
+    ovn.follow(nad("a", name="tenant"), nad("b", name="tenant", subnets="10.9.0.0/16"))
     network = ovn.network("tenant")
     assert (network.kind, network.object_name, network.subnets) == ("nad", "a", [SUBNET])
     assert ovn.nads("tenant") == ["default/a", "default/b"]
@@ -277,54 +252,41 @@ def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
 
 
 def test_foreign_ones_are_left_alone(ovn: Ovn) -> None:
-    ovn.put(nad("bridge", type="bridge", name="bridge"))
-    ovn.put(nad("prod", name="tenant"))
-    ovn.passed()
+    ovn.follow(nad("bridge", type="bridge", name="bridge"), nad("prod", name="tenant"))
     assert ovn.names() == ["tenant"]
-    ovn.put(nad("prod", type="macvlan", name="tenant"))
-    ovn.passed()
+    ovn.follow(nad("prod", type="macvlan", name="tenant"))
     assert (ovn.nads("tenant"), ovn.problems()) == ([], {})
     assert ovn.network("tenant").gone_at is not None
 
 
 def test_a_broken_one_is_its_own_problem(ovn: Ovn) -> None:
-    ovn.put(nad("broken", config="{"))
-    ovn.put(nad("prod"))
-    ovn.passed()
+    ovn.follow(nad("broken", config="{"), nad("prod"))
     assert (ovn.problems(), ovn.nads()) == ({"broken": "config_syntax"}, ["default/prod"])
 
 
 def test_a_nad_that_moves_to_another_network(ovn: Ovn) -> None:
-    ovn.put(nad("a", name="one"))
-    ovn.passed()
-    ovn.put(nad("a", name="two"))
-    ovn.passed()
+    ovn.follow(nad("a", name="one"))
+    ovn.follow(nad("a", name="two"))
     assert (ovn.nads("one"), ovn.nads("two")) == ([], ["default/a"])
     assert ovn.network("one").gone_at is not None
 
 
 def test_the_udn_counts_whichever_was_seen_first(ovn: Ovn) -> None:
-    ovn.put(nad("prod", subnets="10.5.0.0/16"))
-    ovn.passed()
+    ovn.follow(nad("prod", subnets="10.5.0.0/16"))
     assert ovn.network().kind == "nad"
-    ovn.put(cudn())
-    ovn.passed()
+    ovn.follow(cudn())
     assert (ovn.network().kind, ovn.subnets()) == ("cudn", [SUBNET])
     assert ovn.findings() == [("nad_differs", "default/prod")]
 
 
 def test_without_persistent_ips_there_are_no_static_vms(ovn: Ovn) -> None:
-    ovn.put(cudn())
-    ovn.put(nad("prod", allowPersistentIPs=None))
-    ovn.passed()
+    ovn.follow(cudn(), nad("prod", allowPersistentIPs=None))
     static_vm_check = networks.static_vm_check(ovn.network())
     assert [reason.code for reason in static_vm_check.reasons] == ["nad_not_persistent"]
 
 
 def test_a_nad_by_hand_that_takes_the_name_of_a_udn(ovn: Ovn) -> None:
-    ovn.put(cudn())
-    ovn.put(nad("mine"))
-    ovn.passed()
+    ovn.follow(cudn(), nad("mine"))
     assert ovn.findings() == [("network_name_taken", "default/mine")]
 
 
@@ -340,8 +302,7 @@ def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
         }
         for kind, status in (("NetworkCreated", "False"), ("NetworkAllocationSucceeded", "True"))
     ]
-    ovn.put(cudn(status={"conditions": conditions}))
-    ovn.passed()
+    ovn.follow(cudn(status={"conditions": conditions}))
     assert ovn.network().conditions == conditions
     assert ovn.findings() == [("network_not_created", "cluster_udn_prod")]
 
@@ -371,15 +332,13 @@ def test_subnets_are_replaced_while_addresses_are_in_use(
     ovn: Ovn, before: str, after: str, orphans: list[str]
 ) -> None:
     """Nobody is stuck: what is in use stays with its holder, inside of the new subnets or beside them."""
-    ovn.put(nad("a", name="tenant", subnets=before))
-    ovn.passed()
+    ovn.follow(nad("a", name="tenant", subnets=before))
     pool = worlds.ippool(ovn.network("tenant"))
     worlds.entry(pool, "02:00:00:00:00:05", "10.0.0.5/21", vm="in")
     worlds.entry(pool, "02:00:00:00:00:06", "10.0.7.5/21", vm="out")
     held = dict(Block.objects.filter(state="held").values_list("cidr", "pk"))
     assert len(held) == 2
-    ovn.put(nad("a", name="tenant", subnets=after))
-    ovn.passed()
+    ovn.follow(nad("a", name="tenant", subnets=after))
     assert ovn.problems() == {}
     assert sorted(ovn.subnets("tenant")) == sorted(after.split(","))
     assert ovn.subnets("tenant", orphaned=True) == orphans

@@ -128,8 +128,7 @@ def test_ranges_reserved_on_one_are_reserved_on_the_other(ovn: Ovn, left_network
 
 
 def test_excluded_subnets_of_one_are_reserved_on_the_other(ovn: Ovn, left_network: Network) -> None:
-    ovn.put(localnet("left", excludeSubnets="10.77.0.0/29"))
-    ovn.passed()
+    ovn.follow(localnet("left", excludeSubnets="10.77.0.0/29"))
     assert granted(other(), "web")[0] == ["10.77.0.8/24"]
 
 
@@ -138,8 +137,7 @@ def test_networks_that_no_longer_share_a_segment_share_no_addresses(
 ) -> None:
     worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
     assert shared(other()) == {"10.77.0.1": "left"}
-    ovn.put(localnet("right", vlanID=9))
-    ovn.passed()
+    ovn.follow(localnet("right", vlanID=9))
     assert shared(other()) == {}
     assert granted(other(), "web", "10.77.0.1/24")[0] == ["10.77.0.1/24"]
     assert IPAMClaim.objects.filter(ips=["10.77.0.1/24"]).count() == 2
@@ -191,9 +189,7 @@ def test_one_address_on_both_is_a_duplicate(ovn: Ovn) -> None:
 def test_another_vlan_or_physical_network_is_another_segment(
     ovn: Ovn, config: dict[str, object]
 ) -> None:
-    ovn.put(localnet("left"))
-    ovn.put(localnet("right", **config))
-    ovn.passed()
+    ovn.follow(localnet("left"), localnet("right", **config))
     assert not Finding.objects.filter(code="shared_segment").exists()
     for name, mac in (("left", A), ("right", B)):
         worlds.workload(ovn.network(name), name, mac, "10.77.0.1")
@@ -202,15 +198,11 @@ def test_another_vlan_or_physical_network_is_another_segment(
 
 @pytest.mark.exhaustive
 def test_a_segment_that_is_shared_later_and_not_any_more(ovn: Ovn) -> None:
-    ovn.put(localnet("left"))
-    ovn.put(localnet("right", vlanID=8))
-    ovn.passed()
+    ovn.follow(localnet("left"), localnet("right", vlanID=8))
     for name, mac in (("left", A), ("right", B)):
         worlds.workload(ovn.network(name), name, mac, "10.77.0.1")
-    ovn.put(localnet("right"))
-    ovn.passed()
+    ovn.follow(localnet("right"))
     assert duplicates() == {"left 10.77.0.1", "right 10.77.0.1"}
-    ovn.put(localnet("right", vlanID=9))
-    ovn.passed()
+    ovn.follow(localnet("right", vlanID=9))
     assert duplicates() == set()
     assert Network.objects.count() == 2

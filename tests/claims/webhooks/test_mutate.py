@@ -251,7 +251,7 @@ def test_a_claim_of_the_vm_whatever_its_name(pool: IPPool, door: Door) -> None:
     )
 
 
-# VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings
+# --- VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings
 @pytest.fixture
 def vm_pool() -> IPPool:
     result = world()

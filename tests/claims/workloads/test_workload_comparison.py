@@ -137,8 +137,8 @@ def test_an_address_of_a_claim_that_another_runs_with() -> None:
     assert compared_rows(network) == [("different", {"other_vm"})]
 
 
-# A MAC address or an address of two workloads: a finding, an alert, a reason in the lists,
-# and no ready wave
+# --- A MAC address or an address of two workloads: a finding, an alert, a reason in the lists, and
+# no ready wave
 RESTORED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dr"}}
 OTHER = "02:00:00:00:00:0b"
 FOUND = "workload_duplicate"
@@ -147,7 +147,7 @@ FOUND = "workload_duplicate"
 def api_results(network: Network, api: Api | None = None) -> dict[str, tuple[str, set[str]]]:
     """Of each workload its result and the codes of its reasons, as REST answers."""
     answer = (api or Api())("GET", f"networks/{network.pk}/workloads/")
-    rows = [row for row in answer.json()["api_results"] if row["workload"]]
+    rows = [row for row in answer.json()["results"] if row["workload"]]
     return {
         f"{row['workload']['namespace']}/{row['workload']['name']}": (
             row["result"], {reason["code"] for reason in row["reasons"]}

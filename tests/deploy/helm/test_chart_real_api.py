@@ -16,7 +16,7 @@ from tests.deploy.helm import chart, program
 from tests.deploy.real_api import Kubectl
 
 
-# A real API server takes what the chart renders: no field that it does not know, no pod
+# --- A real API server takes what the chart renders: no field that it does not know, no pod
 # refused
 #
 # Hooks are applied like the rest: no controller runs there that would finish their Job.

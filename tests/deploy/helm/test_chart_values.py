@@ -219,7 +219,7 @@ def test_a_setting_that_the_chart_makes_is_refused(helm: str, tmp_path: pathlib.
     assert not {name for name in created if _is_accepted(("settings", name), "x")}
 
 
-# Names of any release are names of Kubernetes; what is no name of a host or an image is
+# --- Names of any release are names of Kubernetes; what is no name of a host or an image is
 # refused
 _LABEL = re.compile("[a-z]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1035, as names of Services have to be
 _LABEL_VALUE = re.compile("([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
