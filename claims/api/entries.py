@@ -21,7 +21,7 @@ from claims.models.networks import EntrySource, FirstAddress
 from pools.core import errors, object_reader
 from pools.platform import documents, idempotency, search
 from pools.platform.rest import fields, filters, generics, parsing, query, schema
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 
 MAC_SCHEMA = {"type": "string", "example": "00:1a:4b:12:34:56"}
 IPS_SCHEMA = {
@@ -75,13 +75,6 @@ class DuplicateCountsSerializer(Representation):
     ip = fields.IntegerField()
 
 
-class EntryWarningSerializer(Representation):
-    """What is accepted, but will not work everywhere."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
 def _rules(field: fields.ParsedField) -> core.Rules:
     entry: Entry = field.context["row"]
     return ippools.rules(entry.ippool.network)
@@ -117,7 +110,7 @@ class EntrySerializer(Serializer):
     note = fields.DescriptionField(required=False)
     created_at = fields.TimeField(read_only=True)
     duplicates = fields.ListField(child=DuplicateSerializer(), read_only=True)
-    warnings = fields.ListField(child=EntryWarningSerializer(), read_only=True)
+    warnings = fields.ListField(child=ReasonSerializer(), read_only=True)
 
 
 class EntryMapSerializer(Serializer):

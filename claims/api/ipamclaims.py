@@ -25,7 +25,6 @@ from pools.core import errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform import search
 from pools.platform.rest import fields, filters, generics, query, schema
-from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
 
 _MAC_SCHEMA = {"type": "string", "example": "02:03:04:05:06:07"}
@@ -202,7 +201,6 @@ class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
 
     # namespaces.require_request checks who may create, change or withdraw a claim; answers contain the claim.
     needs = {"GET": _VIEW, "POST": _VIEW, "PATCH": _VIEW, "DELETE": _VIEW}
-    idempotent = ("POST",)
     queryset = IPAMClaim.objects.select_related("cluster", "network")
     serializer_class = IPAMClaimSerializer
     change_serializer_class = IPAMClaimChangeSerializer
@@ -305,9 +303,3 @@ class VMManifest(generics.GenericView):
         scope.require(network.cluster_id, values["namespace"])
         manifest = vm_lookup.vm_manifest(network, **{"mac": None, **values}, scope=scope)
         return scoped.manifest_answer(manifest, output_format)
-
-
-urlpatterns = [
-    *generics.routes(("ipamclaims", IPAMClaims, "ipamclaims", "ipamclaim")),
-    *endpoints("networks/<int:network_id>/", ("vm-manifest/", VMManifest, "vm-manifest")),
-]

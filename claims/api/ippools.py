@@ -21,7 +21,6 @@ from claims.entries import entries as entry_services, ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema
-from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
 
 _EXAMPLE = schema.example(
@@ -106,7 +105,6 @@ class IPPoolFilter(scoped.ScopedFilterSet):
 class IPPools(scoped.ScopedView, generics.ModelViewSet):
     """IPPools of the networks that are visible."""
 
-    idempotent = ("POST",)
     queryset = IPPool.objects.select_related("cluster", "network")
     serializer_class = IPPoolSerializer
     change_serializer_class = IPPoolChangeSerializer
@@ -213,14 +211,3 @@ def _addresses(
         "vm": owner.vm,
         "namespace": owner.namespace,
     }
-
-
-urlpatterns = [
-    *generics.routes(
-        ("ippools", IPPools, "ippools", "ippool"),
-        ("ippools/<int:ippool_id>/entries", entries.Entries, "entries", "entry"),
-    ),
-    *endpoints(
-        "networks/<int:network_id>/", ("addresses-for-mac/", AddressesForMAC, "addresses-for-mac")
-    ),
-]

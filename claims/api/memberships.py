@@ -59,8 +59,8 @@ class MembershipSerializer(Serializer):
     """The namespaces of a cluster whose VMs a user, or the users of a group, own."""
 
     id = fields.IntegerField(read_only=True)
-    user = _OptionalTextField(_parse_user, source="user_name", required=False)
-    group = _OptionalTextField(_parse_group, source="group_name", required=False)
+    user = _OptionalTextField(_parse_user, source="user_name", required=False, allow_null=True)
+    group = _OptionalTextField(_parse_group, source="group_name", required=False, allow_null=True)
     cluster = scoped.ClusterField(source="cluster.name")
     namespaces = fields.ListField(
         memberships.parse_namespaces, child=fields.TextField(), **_NAMES_LENGTH
@@ -111,7 +111,6 @@ class Memberships(generics.ModelViewSet):
         "PATCH": ("claims.change_membership",),
         "DELETE": ("claims.delete_membership",),
     }
-    idempotent = ("POST",)
     queryset = AnyMembership.objects.prefetch_related("cluster", "user", "group")
     serializer_class = MembershipSerializer
     change_serializer_class = MembershipChangeSerializer
@@ -146,7 +145,7 @@ class Memberships(generics.ModelViewSet):
         """Add a VM owner."""
         membership = memberships.create(
             values["cluster.name"], values["namespaces"], author=self.author(),
-            user=values.get("user_name"), group=values.get("group_name", ""),
+            user=values.get("user_name"), group=values.get("group_name") or "",
         )  # fmt: skip
         return AnyMembership.objects.get(pk=membership.pk)
 
@@ -160,6 +159,3 @@ class Memberships(generics.ModelViewSet):
     def perform_destroy(self, row: AnyMembership) -> None:
         """Revoke a membership."""
         memberships.delete(self.get_local(row), author=self.author())
-
-
-urlpatterns = generics.routes(("memberships", Memberships, "memberships", "membership"))

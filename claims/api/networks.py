@@ -266,7 +266,6 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
 class Networks(scoped.ScopedView, generics.ModelViewSet):
     """Logical networks."""
 
-    idempotent = ("POST",)
     queryset = Network.objects.select_related("cluster", "pool")
     serializer_class = NetworkSerializer
     change_serializer_class = NetworkChangeSerializer
@@ -329,6 +328,3 @@ class Networks(scoped.ScopedView, generics.ModelViewSet):
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             generics.require(request, namespaces.EVERY_NAMESPACE)
         return scoped.manifest_answer(services.applicable_manifest(network), output_format)
-
-
-urlpatterns = generics.routes(("networks", Networks, "networks", "network"))

@@ -191,7 +191,6 @@ class Waves(generics.ModelViewSet):
         "PATCH": _CHANGE,
         "DELETE": ("claims.delete_wave", _ALL),
     }
-    idempotent = ("POST",)
     queryset = Wave.objects.select_related("cluster")
     serializer_class = WaveSerializer
     change_serializer_class = WaveChangeSerializer
@@ -276,9 +275,3 @@ def _get_import(request: Request, wave: Wave, import_id: int) -> Any:
         message = f"the cluster {wave.cluster} has no such import"
         raise errors.InvalidInput.for_field("import", "unknown_import", message, import_id)
     return vm_import
-
-
-urlpatterns = generics.routes(
-    ("waves", Waves, "waves", "wave"),
-    ("waves/<int:wave_id>/vms", WaveVMs, "wave-vms", "wave-vm"),
-)

@@ -12,7 +12,6 @@ from claims.models.networks import Annotation
 from claims.workloads import vm_lookup
 from pools.api.clusters import clusters
 from pools.platform.rest import fields, filters, generics, schema
-from pools.platform.rest.generics import endpoints
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.webhooks import configuration
 
@@ -85,9 +84,3 @@ class Decisions(scoped.ScopedView, generics.ListViewSet):
     filterset_class = DecisionFilter
     limited_by = ("cluster",)
     ordering = "-id"
-
-
-urlpatterns = [
-    *endpoints("clusters/<str:cluster>/", ("network-settings/", Settings, "network-settings")),
-    *generics.routes(("decisions", Decisions, "decisions", "decision")),
-]

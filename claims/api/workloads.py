@@ -15,7 +15,7 @@ from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform.rest import fields, filters, generics, query
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 
 
 class WorkloadSerializer(Representation):
@@ -51,13 +51,6 @@ class InterfaceAddressesSerializer(Representation):
     ips = fields.ListField(child=fields.TextField())
 
 
-class ComparisonReasonSerializer(Representation):
-    """A difference between what is registered and what runs."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
 class WorkloadComparisonSerializer(Representation):
     """An entry or claim beside a running workload; a part is null if it does not exist."""
 
@@ -65,7 +58,7 @@ class WorkloadComparisonSerializer(Representation):
     workload = WorkloadSerializer(allow_null=True)
     registered = RegisteredAddressesSerializer(allow_null=True)
     running = InterfaceAddressesSerializer(allow_null=True)
-    reasons = fields.ListField(child=ComparisonReasonSerializer())
+    reasons = fields.ListField(child=ReasonSerializer())
 
 
 class WorkloadCountsSerializer(Representation):
@@ -208,8 +201,3 @@ class Workloads(generics.ListViewSet):
             request,
             lambda: AdoptionPlanSerializer(adoption.adopt(network, author=author, **criteria)).data,
         )
-
-
-urlpatterns = generics.routes(
-    ("networks/<int:network_id>/workloads", Workloads, "network-workloads", "network-workload")
-)

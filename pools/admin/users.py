@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.tokens import default_token_generator
@@ -26,7 +27,7 @@ from unfold.contrib.filters.admin import RelatedDropdownFilter
 from pools.admin import access
 from pools.models import DirectoryAccount
 from pools.platform import events, second_factor, sessions
-from pools.platform.admin import columns, display, pages, related, row_forms
+from pools.platform.admin import columns, display, large_tables, pages, related, row_forms
 from pools.platform.admin.columns import Column
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ class _Account:
         if not model_admin.has_view_or_change_permission(request):
             raise PermissionDenied
         return model_admin.history_view(request, object_id, extra_context)
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return large_tables.TextList
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Remove bulk deletion: it does not check the permission for each row."""

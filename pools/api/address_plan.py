@@ -141,7 +141,6 @@ class CreatedPrefixSerializer(Representation):
 class Containers(generics.ModelViewSet):
     """Network containers."""
 
-    idempotent = ("POST",)
     queryset = Container.objects.select_related("space__cluster")
     serializer_class = ContainerSerializer
     filterset_class = ContainerFilter

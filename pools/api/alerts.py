@@ -117,7 +117,6 @@ class Silences(generics.ModelViewSet):
     serializer_class = SilenceSerializer
     lookup_url_kwarg = "silence_id"
     row_text = "A silence."
-    idempotent = ("POST",)
 
     def perform_create(self, values: dict[str, Any]) -> models.Silence:
         """Silence alerts."""

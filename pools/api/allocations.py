@@ -71,7 +71,7 @@ class Requests(generics.ModelViewSet):
     absent = "There is no such request."
     row_text = "An allocation request."
 
-    @extend_schema(responses=AllocationRequestSerializer)
+    @extend_schema(responses={200: AllocationRequestSerializer})
     def destroy(self, _request: Request, request_id: int) -> Response:
         """Cancel a pending request; a request that has ended is not changed."""
         requests.cancel(request_id, author=self.author())
@@ -196,6 +196,7 @@ class Allocations(generics.GenericView):
 
         200 with the blocks that the holders hold already; 202 if the request waits for free blocks.
         """
+        self.parameters.raise_problems()
         block_demand, wait, dns_name = _DEMAND.run_validation(parsing.document(request))
         if dns_name:
             pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
@@ -261,7 +262,6 @@ class EnvironmentFilter(filters.FilterSet):
 class Environments(generics.ModelViewSet):
     """Environments, and which of them lack addresses."""
 
-    idempotent = ("POST",)
     queryset = Environment.objects.prefetch_related("cluster")
     serializer_class = EnvironmentSerializer
     create_serializer_class = EnvironmentCreateSerializer

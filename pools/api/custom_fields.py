@@ -57,7 +57,6 @@ class CustomFieldFilter(filters.FilterSet):
 class CustomFields(generics.ModelViewSet):
     """Custom fields."""
 
-    idempotent = ("POST",)
     queryset = CustomField.objects.all()
     serializer_class = CustomFieldSerializer
     filterset_class = CustomFieldFilter

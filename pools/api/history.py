@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -384,6 +385,7 @@ class ComparisonView(generics.ListView):
     pagination_class: Any = keyset.NumberPagination
     limited_by = ("cluster", "pool")
 
+    @extend_schema(responses=forced_singular_serializer(ComparisonSerializer))
     def get(self, request: Request) -> Response:
         """Compare two moments of a pool, a cluster or the fleet."""
         pages = keyset.NumberPagination()

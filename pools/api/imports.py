@@ -15,7 +15,7 @@ from pools.platform.files import archives
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Upload
 from pools.platform.rest import attributes, fields, filters, parsing, query
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 from pools.register.imports import drafts
 
 _LONGEST = 500
@@ -46,13 +46,6 @@ class ImportProgressSerializer(Representation):
         return super().to_representation(states.import_progress(instance, datetime.now(UTC)))
 
 
-class ImportReasonSerializer(Representation):
-    """The reason for the status of a row, or a note about an import."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
 class ImportRowSerializer(Representation):
     """What rows of all kinds have; a kind adds what its rows say and mean."""
 
@@ -60,7 +53,7 @@ class ImportRowSerializer(Representation):
     file = fields.TextField()
     line = fields.IntegerField()
     status = fields.ChoiceField(models.RowStatus.values)
-    reasons = fields.ListField(child=ImportReasonSerializer())
+    reasons = fields.ListField(child=ReasonSerializer())
     before = fields.ParsedField(schema={"type": "object"}, allow_null=True)
     corrected = fields.FlagField()
 
@@ -90,7 +83,7 @@ class ImportSerializer(Representation):
     file = fields.TextField(source="file_name")
     rows = fields.IntegerField(source="rows_total", allow_null=True)
     progress = ImportProgressSerializer(source="*")
-    notes = fields.ListField(child=ImportReasonSerializer())
+    notes = fields.ListField(child=ReasonSerializer())
     error = ImportFailureSerializer(source="*", allow_null=True)
     skip_bad = fields.FlagField()
     created_by = fields.TextField(source="actor")
@@ -237,7 +230,7 @@ class RegisterImportRowSerializer(ImportRowSerializer):
     texts = fields.ParsedField(
         schema={"type": "object", "additionalProperties": {"type": "string"}}
     )
-    target = fields.ChoiceField(["", *models.RegisterTarget.values])
+    target = fields.ChoiceField(models.RegisterTarget.values, allow_null=True)
     cluster = fields.TextField(source="cluster_name", allow_null=True)
     cidr = fields.TextField(allow_null=True)
     first = fields.TextField(allow_null=True)

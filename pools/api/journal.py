@@ -69,7 +69,6 @@ class Journal(generics.ModelViewSet):
     """Notes about clusters, pools and networks."""
 
     needs = {"GET": (), "POST": (), "DELETE": ()}
-    idempotent = ("POST",)
     queryset = JournalEntry.objects.select_related("content_type")
     serializer_class = JournalEntrySerializer
     create_serializer_class = JournalEntryCreateSerializer

@@ -68,7 +68,6 @@ class NetBoxSources(generics.ModelViewSet):
     lookup_url_kwarg = "netbox_source_id"
     absent = "There is no such NetBox source."
     row_text = "A NetBox source."
-    idempotent = ("POST",)
     orderings = {"name": ("name",)}
     ordering = "name"
 

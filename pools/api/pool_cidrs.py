@@ -1,6 +1,7 @@
 """The CIDRs and reserved ranges of a pool, as fields of the pool and as resources, and what calls say of overlaps."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from ipaddress import ip_network
 from typing import Any
 
@@ -170,7 +171,6 @@ _CHANGE = ("pools.change_pool",)
 @extend_schema_view(create=extend_schema(parameters=[OVERLAPS]))
 class PoolCIDRs(generics.ModelViewSet):
     needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
-    idempotent = ("POST",)
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
     pagination_class = None
     serializer_class = PoolCIDRSerializer
@@ -184,22 +184,28 @@ class PoolCIDRs(generics.ModelViewSet):
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(pool_id=self.kwargs["pool_id"])
 
+    @cached_property
+    def pool(self) -> Pool:
+        """The pool of the path. NotFound."""
+        pool = Pool.objects.select_related("cluster").filter(pk=self.kwargs["pool_id"]).first()
+        if pool is None:
+            raise errors.NotFound("There is no such pool.")
+        return pool
+
     @extend_schema(
         operation_id="pools_cidrs_list",
         responses=forced_singular_serializer(PoolCIDRListSerializer),
     )
     def list(self, request: Request, pool_id: int) -> Response:
         """The CIDRs of a pool, with their ids."""
-        if not Pool.objects.filter(pk=pool_id).exists():
-            raise errors.NotFound("There is no such pool.")
+        _ = self.pool  # an absent pool is reported before the parameters
         rows = filters.bind(self, request, self.get_queryset()).qs
         self.parameters.raise_problems()
         return Response({"results": self.get_serializer(rows, many=True).data})
 
     def check_values(self, values: Any, row: PoolCIDR | None = None) -> None:
         if row is None:
-            for pool in Pool.objects.select_related("cluster").filter(pk=self.kwargs["pool_id"]):
-                warn_of_overlaps(self, [values[0].cidr], owners.owner_of_pool(pool))
+            warn_of_overlaps(self, [values[0].cidr], owners.owner_of_pool(self.pool))
 
     def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""

@@ -128,7 +128,6 @@ class PoolFilter(attributes.AttributeFilterSet):
 class Pools(generics.ModelViewSet):
     """Pools."""
 
-    idempotent = ("POST",)
     queryset = Pool.objects.select_related("cluster")
     serializer_class = PoolSerializer
     change_serializer_class = PoolChangeSerializer

@@ -250,3 +250,18 @@ def test_a_count_of_pools_reads_an_index_alone() -> None:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
         cursor.execute(f"EXPLAIN {count}")
         assert "Index Only Scan using block_pool_state" in str(cursor.fetchall())
+
+
+@pytest.mark.exhaustive
+def test_no_parameter_of_a_list_fails_by_what_is_no_text() -> None:
+    """Its filters, and its columns, by which Django filters, too."""
+    client, tried = people.browser(), 0
+    for model, model_admin in admin.site._registry.items():
+        url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        items = getattr(model_admin, "offered_filters", tuple)()
+        columns = [column.name for column in model._meta.concrete_fields]
+        for name in [*(item.parameter_name for item in items), *columns]:
+            tried += 1
+            answer = client.get(url, {name: "a\0b"})
+            assert answer.status_code < 500, (url, name)
+    assert tried > 200

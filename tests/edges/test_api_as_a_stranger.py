@@ -79,3 +79,37 @@ def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
         assert set(api("GET", path).json()["results"][0]) == set(fields), path
         every = api("GET", f"{path}?fields={','.join(fields)}")
         assert every.json()["results"] == api("GET", path).json()["results"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "clusters/", {"name": "other"}),
+        ("PATCH", "pools/{}/", {"description": "x"}),
+        ("DELETE", "pools/{}/", None),
+        ("POST", "pools/{}/allocations/", apis.holder("a")),
+    ],
+)
+def test_a_change_with_an_unknown_parameter_is_refused(
+    api: apis.Api, method: str, path: str, body: Any
+) -> None:
+    path = path.format(api.vm_pool("10.0.0.0/29"))
+    apis.refused(api(method, f"{path}?dry_run=true", body), 400, "unknown_parameter")
+    assert api(method, path, body).status_code < 300
+
+
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"label": "x"}), ("DELETE", None)])
+def test_an_etag_is_refused_where_there_are_none(api: apis.Api, method: str, body: Any) -> None:
+    field = {"name": "rack", "label": "Rack", "type": "text", "object_types": ["pool"]}
+    path = f"custom-fields/{api.create('custom-fields/', field)['id']}/"
+    apis.refused(api(method, path, body, If_Match='"1"'), 412, "version_mismatch")
+    assert api(method, path, body, If_Match="*").status_code < 300
+
+
+def test_a_cidr_of_no_pool(api: apis.Api) -> None:
+    apis.refused(api("POST", f"pools/{1 << 40}/cidrs/", {"cidr": "10.5.0.0/29"}), 404, "not_found")
+
+
+def test_a_form_instead_of_json(api: apis.Api) -> None:
+    path = f"{apis.ROOT}pools/{api.vm_pool('10.0.0.0/29')}/allocations/"
+    apis.refused(api.client.post(path, {"holder": "a"}), 415, "unsupported_media_type")

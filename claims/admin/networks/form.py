@@ -240,7 +240,6 @@ def add(request: HttpRequest) -> HttpResponse:
         button=gettext("Preview"),
         template="network_form.html",
         clusters_exist=Cluster.objects.exists(),
-        has_errors=form.is_bound and bool(form.errors),
     )
 
 

@@ -12,7 +12,7 @@ from pools.core import addresses, errors, holders
 from pools.core.observed.uses import Role
 from pools.models import Cluster, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
 from pools.platform.rest import attributes, fields, filters, generics, query, schema
-from pools.platform.rest.serializers import Representation
+from pools.platform.rest.serializers import ReasonSerializer, Representation
 from pools.register import clusters, overlaps as owners
 
 _EXAMPLE = schema.example({"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, "with its pools")
@@ -85,7 +85,6 @@ class ClusterFilter(attributes.AttributeFilterSet):
 class Clusters(generics.ModelViewSet):
     """Clusters."""
 
-    idempotent = ("POST",)
     queryset = Cluster.objects.all()
     serializer_class = ClusterSerializer
     create_serializer_class = ClusterCreateSerializer
@@ -144,13 +143,6 @@ def get(value: str) -> Cluster:
     return cluster
 
 
-class ObservedErrorSerializer(Representation):
-    """Why a sync run failed, or why an object was not ingested."""
-
-    code = fields.TextField()
-    message = fields.TextField()
-
-
 class RunSerializer(Representation):
     """A sync run of a cluster; `kinds` has the counts of each kind."""
 
@@ -161,7 +153,7 @@ class RunSerializer(Representation):
     seconds = fields.ParsedField(schema={"type": "number", "nullable": True})
     succeeded = fields.FlagField()
     kinds = fields.ObjectField()
-    error = ObservedErrorSerializer(source="coded_error", allow_null=True)
+    error = ReasonSerializer(source="coded_error", allow_null=True)
 
 
 class ObservedObjectSerializer(Representation):
@@ -174,7 +166,7 @@ class ObservedObjectSerializer(Representation):
     name = fields.TextField()
     uid = fields.TextField()
     resource_version = fields.TextField()
-    problem = ObservedErrorSerializer(source="coded_problem", allow_null=True)
+    problem = ReasonSerializer(source="coded_problem", allow_null=True)
     pending = fields.FlagField()
     first_seen_at = fields.TimeField()
     changed_at = fields.TimeField()

@@ -16,7 +16,7 @@ from pools.core import errors
 from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Connection, ManagedResource, Mode, SyncRun
 from pools.platform.rest import fields, generics, parsing, schema, token_scopes
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
 _EXAMPLE = schema.example(
@@ -75,7 +75,7 @@ class ConnectionSerializer(Representation):
     due_at = fields.TimeField(source="connection.due_at")
     failures = fields.IntegerField(source="connection.failures")
     failed_objects = fields.IntegerField(source="connection.failed_objects")
-    error = clusters.ObservedErrorSerializer(allow_null=True)
+    error = ReasonSerializer(allow_null=True)
     objects = fields.IntegerField()
     problems = fields.IntegerField()
     findings = fields.IntegerField()

@@ -56,10 +56,9 @@ class ValuesFilter(ChoiceFilter):
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         if not self._values:
             return rows
-        values = [value for value in self._values if "\0" not in value]  # no text of PostgreSQL
         if self.select is not None:
-            return self.select(rows, values)
-        return rows.filter(**{f"{self.lookup}__in": values})
+            return self.select(rows, self._values)
+        return rows.filter(**{f"{self.lookup}__in": self._values})
 
     def label(self) -> str:
         """Return `level: error, warning`, or "" if nothing is selected."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core import paginator
 from django.db import connection, models
@@ -49,11 +50,26 @@ class EstimatedPaginator(paginator.Paginator[Any]):
         return estimate if estimate > EXACT else 0
 
 
-class BoundedList(ChangeList):
+class TextList(ChangeList):
+    """A list whose filters are given texts that PostgreSQL has: none with NUL."""
+
+    def get_filters_params(self, params: Any = None) -> dict[str, list[str]]:
+        values = super().get_filters_params(params)
+        return {name: [text.replace("\0", " ") for text in values[name]] for name in values}
+
+
+class BoundedList(TextList):
     """A list that prepares the rows of its page, and ignores an order that it does not offer."""
 
     most_exported = export.MOST
     model_admin: ListAdmin[Any]
+
+    def get_filters_params(self, params: Any = None) -> dict[str, list[str]]:
+        """Refuse what no filter of the list offers: Django would compare any column with it."""
+        values = super().get_filters_params(params)
+        if values.keys() - {item.parameter_name for item in self.model_admin.offered_filters()}:
+            raise IncorrectLookupParameters
+        return values
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

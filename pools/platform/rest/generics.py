@@ -188,6 +188,8 @@ class GenericView(generics.GenericAPIView[Any]):
         self.perform_authentication(request)
         self.check_permissions(request)
         token_scopes.enforce(request, self)
+        if request.method in {"PATCH", "DELETE"} and not self.versioned:
+            self.refuse_versions()
         if not all(map(_is_storable, kwargs.values())):
             raise errors.NotFound("There is no such object.")
 
@@ -278,8 +280,14 @@ class GenericView(generics.GenericAPIView[Any]):
         present: int = row.version
         return present
 
+    def refuse_versions(self) -> None:
+        """Raise VersionMismatch for an If-Match other than `*`: what has no ETag matches none (RFC 9110, 13.1.1)."""
+        if self.request.META.get("HTTP_IF_MATCH", "*").strip() != "*":
+            raise errors.VersionMismatch("The object has no ETag: leave If-Match out, or send *.")
+
     def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
         """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
+        self.parameters.raise_problems()
         stored = run_once(request, lambda: idempotency.StoredAnswer(status, work()))
         return Response(stored.answer, status=stored.status)
 
@@ -326,9 +334,11 @@ class ViewSet(viewsets.ViewSetMixin, GenericView):
         row = self.get_object()
         values = self.read(request, self.change_serializer_class, partial=True, row=row)
         self.check_values(values, row)
+        self.parameters.raise_problems()
         return self.respond(self.perform_update(row, values))
 
     def destroy(self, _request: Request, *args: Any, **kwargs: Any) -> Response:
+        self.parameters.raise_problems()
         self.perform_destroy(self.get_object())
         return Response(status=204)
 

@@ -107,11 +107,12 @@ def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
 
     Not `request.data`: that ends the body of a chunked request at Content-Length.
     """
-    text = body(request, limit=limit)
-    if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
-        raise exceptions.UnsupportedMediaType(
-            request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
-        )
+    content_type = request.META.get("CONTENT_TYPE", "")
+    # First, because a form that was read as such has no body any more.
+    is_json = media_type(request) == JSON if content_type else True
+    text = body(request, limit=limit) if is_json else b""
+    if not is_json or (text and not content_type):
+        raise exceptions.UnsupportedMediaType(content_type, f"Send the body as {JSON}.")
     return documents.load_json(text, limit=limit) if text else {}
 
 

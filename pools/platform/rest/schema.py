@@ -64,6 +64,13 @@ def _compares_versions(view: Any) -> bool:
     return getattr(view, "versioned", False) and action in {"retrieve", "partial_update", "destroy"}
 
 
+def _heeds_keys(view: Any, method: str) -> bool:
+    """Return True if the method heeds an Idempotency-Key, as ViewSet.create does for each `perform_create`."""
+    if getattr(view, "action", "") == "create" and hasattr(view, "perform_create"):
+        return True
+    return method in getattr(view, "idempotent", ())
+
+
 def example(body: Any, name: str = "example") -> list[OpenApiExample]:
     """Return the example of a request, for an operation whose body another one answers, too."""
     return [OpenApiExample(name, body, request_only=True)]
@@ -95,7 +102,7 @@ class Schema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         parameters = [*super().get_override_parameters()]
-        if self.method in getattr(self.view, "idempotent", ()):
+        if _heeds_keys(self.view, self.method):
             parameters.append(IDEMPOTENCY_KEY)
         if _compares_versions(self.view) and self.method != "GET":
             parameters.append(IF_MATCH)
@@ -150,13 +157,13 @@ class Schema(AutoSchema):
         statuses = {*_ALWAYS, *getattr(self.view, "problem_statuses", ())}
         if "{" in self.path:
             statuses.add(404)
-        if _compares_versions(self.view):
+        if _compares_versions(self.view) or self.method in {"PATCH", "DELETE"}:
             statuses.add(412)
         if self.method in {"POST", "PUT", "PATCH"}:
             statuses |= {*_OF_BODIES}
         if self.method == "DELETE":
             statuses.add(409)
-        if self.method in getattr(self.view, "idempotent", ()):
+        if _heeds_keys(self.view, self.method):
             statuses.add(422)
         return statuses
 

@@ -102,6 +102,13 @@ class Representation(Serializer):
         return declared
 
 
+class ReasonSerializer(Representation):
+    """Why something is as it is: a stable code, and a sentence."""
+
+    code = rest_fields.TextField()
+    message = rest_fields.TextField()
+
+
 _Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
 
 
