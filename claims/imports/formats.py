@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
-from claims.core.vm_import import cells, columns, inventory, tables, vm_interface
+from claims.core.vm_import import (
+    cells,
+    columns,
+    inventory,
+    other_inventories,
+    tables,
+    vm_interface,
+)
 from claims.core.vm_import.columns import ColumnLayout
 from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core import errors
@@ -283,6 +290,9 @@ def _document(documents_: list[object]) -> FileReading:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
+        if listed := other_inventories.read_list(first):
+            tool, vms = listed
+            return _list_document(tool, vms, inventory.vms)
     return _objects(inventory.objects(documents_))
 
 
@@ -295,19 +305,22 @@ def _objects(objects: list[object]) -> FileReading:
         return _list_document("forklift", objects, inventory.vms)
     rows = [document for document in objects if isinstance(document, dict)]
     if rows and len(rows) == len(objects):
-        if all(row.get("kind") in inventory.VM_KINDS for row in rows):
-            return _list_document("kubevirt", inventory.of_manifests(rows), inventory.vms)
+        if all(row.get("kind") in other_inventories.VM_KINDS for row in rows):
+            return _list_document("kubevirt", other_inventories.of_manifests(rows), inventory.vms)
         if all("mac" in row for row in rows):
             return _list_document("rows", rows, lambda rows, _: _program_rows(rows))
         if table := _json_table(rows):
             return _reading(Tables([table]), already_counted=False)
-    message = "expected VMs of MTV's inventory (a plan has only their names) or of KubeVirt, an IPPool, an IPAMClaim or a list of rows"
+    message = (
+        "expected VMs of MTV's inventory (a plan has only their names), of KubeVirt, govc or oVirt,"
+        " an IPPool, an IPAMClaim or a list of rows"
+    )
     raise file_error("unsupported_document", message)
 
 
 def _json_table(rows: Sequence[dict[str, object]]) -> Table[ColumnLayout] | None:
     """Return the objects of PowerShell's ConvertTo-Json and of `openstack -f json` as a table; None without its columns."""
-    names = list(rows[0])[:_MOST_NAMES]
+    names = list(dict.fromkeys(name for row in rows for name in row))[:_MOST_NAMES]
     layout = columns.recognise(names)
     if layout is None:
         return None

@@ -35,7 +35,7 @@ LONGEST = 300
 _MOST_OF_RANGE = 255  # of a range in a cell
 _LONGEST_NOTE = 500
 # Formats of VMs that MTV migrates; MTV changes their names, even valid ones.
-_SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
+_SOURCES_OF_MTV = ("rvtools", "forklift", "vsphere", "ovirt", "powercli")
 # Formats whose "port groups" are names of cluster networks.
 _MANIFESTS = ("ippool-yaml", "ipamclaim-yaml")
 UNMAPPED, NO_ADDRESS = "unmapped_port_group", "no_address"

@@ -67,6 +67,8 @@ class VMImportPage(page.ImportPage):
         "rvtools-zip": _("RVTools, ZIP of CSVs"),
         "forklift": _("MTV inventory, JSON"),
         "kubevirt": _("VMs of KubeVirt"),
+        "vsphere": _("VMs of vSphere, JSON of govc"),
+        "ovirt": _("VMs of oVirt, JSON"),
         "powercli": _("PowerCLI or another table"),
         "template-csv": _("template, CSV"),
         "template-xlsx": _("template, XLSX"),

@@ -43,9 +43,9 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
             wrong = problem("", "wrong_type", "an object is expected")
             yield VMInterface(row, "", "", (), problems=(wrong,), refused=True)
         elif vm.get("isTemplate") is True:
-            skipped.add("template", _word(vm.get("name")))
+            skipped.add("template", plain_text(vm.get("name")))
         elif str(vm.get("name", "")).startswith("vCLS"):
-            skipped.add("vcls", _word(vm.get("name")))
+            skipped.add("vcls", plain_text(vm.get("name")))
         else:
             yield from _vm(row, vm, skipped)
 
@@ -54,7 +54,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
     name, name_problems = _name(vm)
     namespace = ""
     if isinstance(vm.get("object"), Mapping):
-        namespace = _word(vm.get("namespace"))
+        namespace = plain_text(vm.get("namespace"))
         interfaces = list(_openshift(vm))
     elif isinstance(vm.get("addresses"), Mapping):
         interfaces = list(_openstack(vm["addresses"], name, skipped))
@@ -63,7 +63,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
     if not interfaces:
         message = "the inventory has no network interface of this VM"
         wrong = (*name_problems, problem("mac", "mac_missing", message))
-        texts = [_word(guest.get("ip")) for guest in _mappings(vm.get("guestNetworks"))]
+        texts = [plain_text(guest.get("ip")) for guest in listed_mappings(vm.get("guestNetworks"))]
         reported = cells.parse_addresses(*texts).ips
         yield VMInterface(
             row, name, "", reported, namespace=namespace, problems=wrong, refused=True
@@ -75,8 +75,10 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
             origins=_origins(ips.ips, guests),
         )  # fmt: skip
         interface = _tell_lost(vm, vm_interface.settle_origins(interface))
-        interface = vm_interface.tell_address(interface, _word(vm.get("ipAddress")))
-        yield vm_interface.tell_power(interface, _word(vm.get("powerState") or vm.get("status")))
+        interface = vm_interface.tell_address(interface, plain_text(vm.get("ipAddress")))
+        yield vm_interface.tell_power(
+            interface, plain_text(vm.get("powerState") or vm.get("status"))
+        )
 
 
 # MAC, addresses, network, what the guest reports of the addresses
@@ -89,32 +91,34 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
     Both are joined by MAC address, or by device number if the guest reports no MAC.
     """
     guests: dict[Key, list[Json]] = {}
-    for number, guest in enumerate(_mappings(vm.get("guestNetworks"))):
+    for number, guest in enumerate(listed_mappings(vm.get("guestNetworks"))):
         key = _guest_key(guest) or ("alone", str(number))
         guests.setdefault(key, []).append(guest)
-    for nic in _mappings(vm.get("nics")):
-        mac = _word(_first(nic, "mac", "macAddress", "MAC"))
+    for nic in listed_mappings(vm.get("nics")):
+        mac = plain_text(first_value(nic, "mac", "macAddress", "MAC"))
         keys = (
             ("mac", _digits(mac)),
             ("key", _device(nic.get("deviceKey"))),
             ("index", _device(nic.get("deviceIndex"))),
         )
         nic_guests = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
-        listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in nic_guests]
+        listed = [
+            _with_prefix(plain_text(guest.get("ip")), guest.get("prefix")) for guest in nic_guests
+        ]
         listed += list(_own_addresses(nic))
         network = next(
-            (_word(guest["network"]) for guest in nic_guests if guest.get("network")), ""
+            (plain_text(guest["network"]) for guest in nic_guests if guest.get("network")), ""
         )
         yield mac, listed, network or _network(nic), nic_guests
     for _ in guests:
-        skipped.add("guest_only_interface", _word(vm.get("name")))
+        skipped.add("guest_only_interface", plain_text(vm.get("name")))
 
 
 Key = tuple[str, str]
 
 
 def _guest_key(guest: Json) -> Key | None:
-    if mac := _word(guest.get("mac")):
+    if mac := plain_text(guest.get("mac")):
         return "mac", _digits(mac)
     for name, field in (("key", "deviceConfigId"), ("index", "deviceIndex")):
         if device := _device(guest.get(field)):
@@ -137,7 +141,11 @@ def _own_addresses(nic: Json) -> Iterator[str]:
     for key in ("ipAddress", "ipAddresses"):
         listed = nic.get(key)
         for address in listed if isinstance(listed, list) else [listed]:
-            text = _word(address.get("address")) if isinstance(address, Mapping) else _word(address)
+            text = (
+                plain_text(address.get("address"))
+                if isinstance(address, Mapping)
+                else plain_text(address)
+            )
             if text:
                 yield text
 
@@ -147,9 +155,9 @@ def _network(nic: Json) -> str:
     for key in ("networkName", "subnetName", "network", "Network", "profile"):
         value = nic.get(key)
         text = (
-            _word(value.get("name") or value.get("id"))
+            plain_text(value.get("name") or value.get("id"))
             if isinstance(value, Mapping)
-            else _word(value)
+            else plain_text(value)
         )
         if text:
             return text
@@ -164,63 +172,50 @@ def _openstack(addresses: Json, vm: str, skipped: Skipped) -> Iterator[Interface
     for network, listed in addresses.items():
         by_mac: dict[str, list[str]] = {}
         plain = listed if isinstance(listed, list) else []  # of the client's `server list`
-        for address in _mappings([{"addr": ip} if isinstance(ip, str) else ip for ip in plain]):
+        for address in listed_mappings(
+            [{"addr": ip} if isinstance(ip, str) else ip for ip in plain]
+        ):
             if address.get("OS-EXT-IPS:type") == "floating":
-                skipped.add("floating_address", f"{vm} ({_word(address.get('addr'))})")
+                skipped.add("floating_address", f"{vm} ({plain_text(address.get('addr'))})")
             else:
-                mac = _word(address.get("OS-EXT-IPS-MAC:mac_addr"))
-                by_mac.setdefault(mac, []).append(_word(address.get("addr")))
+                mac = plain_text(address.get("OS-EXT-IPS-MAC:mac_addr"))
+                by_mac.setdefault(mac, []).append(plain_text(address.get("addr")))
         for mac, ips in by_mac.items():
-            yield mac, ips, _word(network), ()
+            yield mac, ips, plain_text(network), ()
 
 
-def of_manifests(manifests: Sequence[Json]) -> list[Json]:
-    """Return KubeVirt's VMs and their instances (`kubectl get vm,vmi -A -o yaml`) as an OpenShift source has them."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for manifest in manifests:
-        metadata = _mapping(manifest.get("metadata"))
-        name, namespace = _word(metadata.get("name")), _word(metadata.get("namespace"))
-        vm = found.setdefault((namespace, name), {"name": name, "namespace": namespace})
-        if manifest.get("kind") == VM_KINDS[0]:
-            vm["object"] = manifest
-            vm["status"] = _mapping(manifest.get("status")).get("printableStatus")
-        else:
-            vm["instance"] = manifest
-            vm.setdefault("object", {"spec": {"template": manifest}})
-    return [*found.values()]
-
-
-VM_KINDS = ("VirtualMachine", "VirtualMachineInstance")
 _ADDRESSES = "network.kubevirt.io/addresses"  # JSON, by the name of the network
 
 
 def _requested_addresses(template: Json) -> Json:
-    annotations = _mapping(_mapping(template.get("metadata")).get("annotations"))
+    annotations = as_mapping(as_mapping(template.get("metadata")).get("annotations"))
     with contextlib.suppress(ValueError):
-        return _mapping(json.loads(_word(annotations.get(_ADDRESSES)) or "{}"))
+        return as_mapping(json.loads(plain_text(annotations.get(_ADDRESSES)) or "{}"))
     return {}
 
 
 def _openshift(vm: Json) -> Iterator[Interface]:
-    template = _mapping(_mapping(_mapping(vm["object"]).get("spec")).get("template"))
-    spec, requested = _mapping(template.get("spec")), _requested_addresses(template)
-    devices = _mapping(_mapping(spec.get("domain")).get("devices"))
+    template = as_mapping(as_mapping(as_mapping(vm["object"]).get("spec")).get("template"))
+    spec, requested = as_mapping(template.get("spec")), _requested_addresses(template)
+    devices = as_mapping(as_mapping(spec.get("domain")).get("devices"))
     attachments = {
-        _word(network.get("name")): _word(_mapping(network.get("multus")).get("networkName"))
-        for network in _mappings(spec.get("networks"))
+        plain_text(network.get("name")): plain_text(
+            as_mapping(network.get("multus")).get("networkName")
+        )
+        for network in listed_mappings(spec.get("networks"))
     }
     running = {
-        _word(interface.get("name")): interface
-        for interface in _mappings(
-            _mapping(_mapping(vm.get("instance")).get("status")).get("interfaces")
+        plain_text(interface.get("name")): interface
+        for interface in listed_mappings(
+            as_mapping(as_mapping(vm.get("instance")).get("status")).get("interfaces")
         )
     }
-    for interface in _mappings(devices.get("interfaces")):
-        name = _word(interface.get("name"))
+    for interface in listed_mappings(devices.get("interfaces")):
+        name = plain_text(interface.get("name"))
         running_interface = running.get(name, {})
-        mac = _word(interface.get("macAddress") or running_interface.get("mac"))
+        mac = plain_text(interface.get("macAddress") or running_interface.get("mac"))
         listed = running_interface.get("ipAddresses") or requested.get(name)
-        ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
+        ips = [plain_text(ip) for ip in listed] if isinstance(listed, list) else []
         yield mac, ips, attachments.get(name) or name, ()
 
 
@@ -241,14 +236,16 @@ def _tell_lost(vm: Json, row: VMInterface) -> VMInterface:
 
 
 def _is_windows(vm: Json) -> bool:
-    names = (_word(vm.get(key)) for key in ("guestName", "guestNameFromVmwareTools"))
+    names = (plain_text(vm.get(key)) for key in ("guestName", "guestNameFromVmwareTools"))
     is_named = any("windows" in name.lower() for name in names)
-    return is_named or _word(vm.get("guestId")).lower().startswith("win")
+    return is_named or plain_text(vm.get("guestId")).lower().startswith("win")
 
 
 def _origins(ips: Sequence[str], guests: Sequence[Json]) -> tuple[str, ...]:
     """Return the origin (manual, dhcp, …) that the guest reports of each address; () if it reports none."""
-    found = {_word(guest.get("ip")).lower(): _word(guest.get("origin")) for guest in guests}
+    found = {
+        plain_text(guest.get("ip")).lower(): plain_text(guest.get("origin")) for guest in guests
+    }
     return tuple(found.get(ip.partition("/")[0], "") for ip in ips) if any(found.values()) else ()
 
 
@@ -259,27 +256,27 @@ def _with_prefix(ip: str, prefix: object) -> str:
 
 
 def _name(vm: Json) -> tuple[str, tuple[FieldProblem, ...]]:
-    text, wrong = cells.parse_text("vm", _word(vm.get("name")))
+    text, wrong = cells.parse_text("vm", plain_text(vm.get("name")))
     if wrong is None and not text:
         wrong = problem("vm", "required", "the VM has no name")
     return text, (wrong,) if wrong else ()
 
 
-def _first(nic: Json, *keys: str) -> object:
+def first_value(nic: Json, *keys: str) -> object:
     return next((nic[key] for key in keys if nic.get(key)), "")
 
 
-def _word(value: object) -> str:
+def plain_text(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
-def _mapping(value: object) -> Json:
+def as_mapping(value: object) -> Json:
     return value if isinstance(value, Mapping) else {}
 
 
-def _mappings(value: object) -> Iterator[Json]:
+def listed_mappings(value: object) -> Iterator[Json]:
     return (
         element
         for element in (value if isinstance(value, list) else [])

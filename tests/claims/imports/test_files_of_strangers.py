@@ -104,7 +104,48 @@ def instance(vm: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def govc_vm() -> dict[str, Any]:
+    """A VM as `govc vm.info -json` prints it: the switch's name is the guest's, the device has its id."""
+    port = {"portgroupKey": "dvportgroup-31", "portKey": "7"}
+    guest_nic = {
+        "network": "blue",
+        "macAddress": MAC,
+        "deviceConfigId": 4000,
+        "ipAddress": ["10.0.0.1"],
+    }
+    devices = [
+        {"key": 200, "deviceInfo": {"label": "IDE 0"}},
+        {"key": 4000, "macAddress": MAC, "backing": {"port": port}},
+    ]
+    return {
+        "name": "web",
+        "runtime": {"powerState": "poweredOn"},
+        "config": {"template": False, "hardware": {"device": devices}},
+        "guest": {"ipAddress": "10.0.0.1", "net": [guest_nic]},
+    }
+
+
+def with_capitals(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name[0].upper() + name[1:]: with_capitals(item) for name, item in value.items()}
+    return [with_capitals(item) for item in value] if isinstance(value, list) else value
+
+
+def ovirt_vm(devices_at: str) -> dict[str, Any]:
+    """A VM of oVirt's REST API, whose guest's devices are at the VM or at its NIC."""
+    ips = {"ip": [{"address": "10.0.0.1", "version": "v4"}]}
+    devices = {"reported_device": [{"name": "eth0", "mac": {"address": MAC}, "ips": ips}]}
+    nic: dict[str, Any] = {"name": "nic1", "mac": {"address": MAC}, "network": {"name": "blue"}}
+    vm: dict[str, Any] = {"name": "web", "status": "up", "nics": {"nic": [nic]}}
+    (vm if devices_at == "vm" else nic)["reported_devices"] = devices
+    return vm
+
+
 DOCUMENTS: dict[str, Any] = {
+    "govc": {"virtualMachines": [govc_vm()]},
+    "older govc": with_capitals({"virtualMachines": [govc_vm()]}),
+    "oVirt, devices at the VM": {"vm": [ovirt_vm("vm")]},
+    "oVirt, devices at its NIC": {"vm": [ovirt_vm("nic")]},
     "a VM of KubeVirt": virtual_machine(macAddress=MAC),
     "its instance": instance(virtual_machine()),
     "both in a list": {"kind": "List", "items": [virtual_machine(), instance(virtual_machine())]},
@@ -122,9 +163,39 @@ def test_documents(document: Any) -> None:
     assert not any(line.problems for line in corpus.read(json.dumps(document))[1])
 
 
+def test_a_vm_of_another_tool_that_is_no_object_is_a_refused_row() -> None:
+    _, (web, other) = corpus.read(json.dumps({"vm": [ovirt_vm("vm"), "db"]}))
+    assert (web.refused, other.refused, other.problems[0].code) == (False, True, "wrong_type")
+
+
+def test_the_configuration_that_a_guest_reports_to_vsphere_has_prefix_lengths_and_origins() -> None:
+    vm = govc_vm()
+    configured = {"ipAddress": "10.0.0.1", "prefixLength": 24, "origin": "dhcp"}
+    vm["guest"]["net"][0]["ipConfig"] = {"ipAddress": [configured]}
+    vm["guest"]["guestId"] = "windows2019srv_64Guest"
+    _, (row,) = corpus.read(json.dumps({"virtualMachines": [vm]}))
+    assert (row.ips, row.origins) == (("10.0.0.1/24",), ("dhcp",))
+    assert "not_preserved" in [problem.code for problem in row.problems]
+
+
+def test_a_vm_of_govc_that_does_not_run_keeps_the_network_of_its_device() -> None:
+    vm = govc_vm() | {"guest": {}, "runtime": {"powerState": "poweredOff"}}
+    _, (row,) = corpus.read(json.dumps({"virtualMachines": [vm]}))
+    assert (row.mac, row.ips, row.port_group) == (MAC, (), "dvportgroup-31")
+    assert "powered_off" in [problem.code for problem in row.problems]
+
+
 def test_what_is_not_read_of_json_is_named() -> None:
     reading, _ = corpus.read(json.dumps([{"VM": "web", "MAC": MAC, "IP": "10.0.0.1", "Owner": 7}]))
     assert [note.message for note in reading.notes] == ["columns that are not read: Owner"]
+
+
+def test_a_name_that_only_later_objects_of_json_have_is_a_column() -> None:
+    rows = [
+        {"VM": "db", "MAC": mac(2)},
+        {"VM": "web", "MAC": MAC, "IP": "10.0.0.1", "Network": "blue"},
+    ]
+    assert said(json.dumps(rows)) == [("db", mac(2), (), ""), WEB]
 
 
 def test_addresses_of_openstacks_list_of_servers_stay_those_of_the_server() -> None:
