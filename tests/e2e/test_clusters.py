@@ -11,6 +11,7 @@ from pools.register.demo import demo
 from tests import factories
 from tests.e2e import fleet
 from tests.e2e.conftest import Visit
+from tests.e2e.test_jobs import Clicks
 from tests.kube.fake import FakeCluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,6 +102,22 @@ def test_from_the_first_step_to_a_connected_cluster(visit: Visit, fake: FakeClus
     page.wait_for_url("**/admin/")
     assert not page.locator(".cad-first-steps").count()
     assert visit.complaints == []
+
+
+def test_a_cluster_is_added_and_connected_in_five_clicks(visit: Visit, fake: FakeCluster) -> None:
+    clicks = Clicks(visit)
+    page = clicks.page
+    clicks.open_from_menu("Clusters")
+    clicks.add("cluster")
+    page.fill("[name=name]", "prod")
+    clicks.click("button", "Add and connect")
+    page.fill("[name=server]", fake.url)
+    page.fill("[name=ca]", fake.ca)
+    page.fill("[name=token]", fake.token)
+    clicks.click("button", "Connect")
+    page.wait_for_url("**/change/#connection")
+    assert Connection.objects.filter(cluster__name="prod").exists()
+    assert clicks.number <= 5
 
 
 @pytest.mark.parametrize("visit", [1440, 390], indirect=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.models import Entry, IPAMClaim, IPPool, Network
+from claims.models import Entry, IPAMClaim, IPPool, Membership, Network
 from pools.models import Block, BlockState, CIDRMigration, Pool
 from pools.register.demo import demo
 from tests.claims.imports import corpus
@@ -26,6 +26,10 @@ class Clicks:
     def click(self, role: Any, name: str, *, inside: str = "#content") -> None:
         self.number += 1
         self.page.locator(inside).get_by_role(role, name=name, exact=True).first.click()
+
+    def add(self, model: str) -> None:
+        self.number += 1
+        self.page.locator(f"a[href*='/{model}/add/']").first.click()
 
     def open_from_menu(self, name: str) -> None:
         self.click("link", name, inside="#nav-sidebar")
@@ -128,6 +132,20 @@ def test_twenty_vms_with_two_bad_rows_come_and_go_in_ten(visit: Visit) -> None:
     page.get_by_text("Import undone").first.wait_for()
     assert Entry.objects.count() == entries
     assert clicks.number <= 10
+
+
+def test_a_vm_owner_of_a_namespace_takes_five(visit: Visit) -> None:
+    clicks = Clicks(visit)
+    page = clicks.page
+    clicks.open_from_menu("Access")
+    clicks.add("user")
+    page.fill("[name=username]", "vera")
+    page.fill("[name=namespaces]", f"{demo.FRANKFURT}/shop")
+    clicks.click("button", "Save", inside="body")
+    page.get_by_text("Link for vera").first.wait_for()  # to set a password
+    membership = Membership.objects.get(user__username="vera")
+    assert (membership.cluster.name, membership.namespaces) == (demo.FRANKFURT, ["shop"])
+    assert clicks.number <= 5
 
 
 def test_what_changed_in_a_pool_since_yesterday_takes_three(visit: Visit) -> None:
