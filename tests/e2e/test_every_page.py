@@ -63,10 +63,15 @@ _OVERLAPS = """() => {
             && !a.contains(b) && !b.contains(a))
         .map(([b]) => `${a.outerHTML.slice(0, 120)} covers ${b.outerHTML.slice(0, 120)}`));
 }"""
-_SETTLED = """() => new Promise(done => requestAnimationFrame(() => {
-    document.getAnimations().filter(e => e instanceof CSSTransition).forEach(e => e.finish());
-    done();
-}))"""
+# A script may follow the scheme a frame later, and the end of one change may begin another one.
+_SETTLED = """async () => {
+    for (let quiet = 0; quiet < 3; ) {
+        await new Promise(requestAnimationFrame);
+        const changes = document.getAnimations().filter(e => e instanceof CSSTransition);
+        changes.forEach(e => e.finish());
+        quiet = changes.length ? 0 : quiet + 1;
+    }
+}"""
 _LINKS = """() => [...document.querySelectorAll('a[href]')]
     .map(link => [new URL(link.getAttribute('href'), document.baseURI).href, link.hasAttribute('download')])"""
 
