@@ -60,7 +60,6 @@ def measure() -> Iterator[dict[str, Any]]:
         return VMImport(cluster=network.cluster, network=network, namespace="bench")
 
     yield _life("import_vms", vm_drafts.IMPORTS, vm_import, [("vms.csv", text)])
-    registers.clear()
     cluster = registers.cluster()
     yield _life(
         "import_register",
