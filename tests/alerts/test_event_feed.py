@@ -1,7 +1,9 @@
 """Events arrive at the targets that subscribe to them: one a message, at least once, none missing, none foreign."""
 
+import contextlib
 import re
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -9,12 +11,13 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
+from pools.core import errors
 from pools.models import Delivery, Event, Now, Pool, WebhookTarget
 from pools.platform import database, events
 from pools.platform.alerts import dispatch, outbox, targets
 from pools.platform.conditions import evaluation
 from pools.register import pools
-from tests import factories, people
+from tests import eventually, factories, people
 from tests.alerts.receivers import Receiver
 from tests.edges import api as apis
 
@@ -286,3 +289,46 @@ def test_a_transaction_that_commits_late_is_not_missed(receiver: Receiver) -> No
     while send(target):
         pass
     assert numbers(receiver) == expect(since)
+
+
+def _arrived(delivery: Delivery) -> None:
+    dispatch.record_success(delivery, 200)
+
+
+def _refused(delivery: Delivery) -> None:
+    dispatch.record_failure(delivery, dispatch.answer(500, ""))
+
+
+_WAITS_FOR_ME = (
+    "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("work", [_arrived, _refused, outbox.send_again])
+def test_a_target_is_deleted_while_one_of_its_messages_is_recorded(
+    receiver: Receiver, work: Callable[[Delivery], None]
+) -> None:
+    """Both lock the target before its messages: the deletion waits for nobody, and is no deadlock."""
+    target = subscriber(receiver)
+    factories.pool("10.0.0.0/24")
+    outbox.write_events()
+    delivery = Delivery.objects.select_related("target").first()
+    assert delivery is not None
+
+    def record() -> None:
+        try:
+            with contextlib.suppress(errors.NotFound):
+                work(delivery)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=record)
+    with transaction.atomic():
+        WebhookTarget.objects.select_for_update().get(pk=target.pk)
+        thread.start()
+        eventually.until(lambda: database.rows(_WAITS_FOR_ME, []))
+        Delivery.objects.select_for_update(nowait=True).get(pk=delivery.pk)
+        targets.delete(target, author=factories.BY)
+    thread.join(30)
+    assert not Delivery.objects.exists()

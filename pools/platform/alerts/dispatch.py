@@ -237,15 +237,16 @@ def sign(secret: str, timestamp: int, body: bytes) -> str:
 
 def record_success(delivery: Delivery, status: int | None) -> None:
     with db.transaction.atomic():
+        # The target before its messages, as all others lock them: else its deletion would be a deadlock.
+        WebhookTarget.objects.filter(pk=delivery.target_id).update(
+            failures=0, wait_until=None, accepted_at=Clock()
+        )
         Delivery.objects.filter(pk=delivery.pk).update(
             state=DeliveryState.DELIVERED,
             attempts=F("attempts") + 1,
             delivered_at=Now(),
             last_status=status,
             last_error="",
-        )
-        WebhookTarget.objects.filter(pk=delivery.target_id).update(
-            failures=0, wait_until=None, accepted_at=Clock()
         )
 
 

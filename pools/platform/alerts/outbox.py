@@ -264,9 +264,13 @@ def _require_enabled(target: WebhookTarget) -> None:
         raise errors.Conflict("The target is switched off: nothing is sent to it.")
 
 
+@transaction.atomic
 def send_again(delivery: Delivery) -> None:
-    """Send a failed or pending message at once, with all its tries. Raises Conflict."""
+    """Send a failed or pending message at once, with all its tries. Raises Conflict, NotFound."""
     _require_enabled(delivery.target)
+    # The target first, as all others lock them.
+    if not WebhookTarget.objects.filter(pk=delivery.target_id).update(wait_until=None):
+        raise errors.NotFound("There is no such target.")
     changed = (
         Delivery.objects.filter(pk=delivery.pk)
         .exclude(state=DeliveryState.DELIVERED)
@@ -274,4 +278,3 @@ def send_again(delivery: Delivery) -> None:
     )
     if not changed:
         raise errors.Conflict("The message has arrived; it is not sent again.")
-    WebhookTarget.objects.filter(pk=delivery.target_id).update(wait_until=None)
