@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def lock(*row_models: type[models.Model]) -> None:
     """Lock all rows, without waiting."""
     for model in row_models:
-        list(model._default_manager.select_for_update(nowait=True))
+        list(model._default_manager.select_for_update(nowait=True, of=("self",)))
 
 
 # --- what is deleted while a sync run writes it ---------------------------------------------------
@@ -117,14 +117,19 @@ def test_a_custom_field_is_renamed(change: Callable[[], None]) -> None:
 def test_an_object_is_adopted_while_the_next_prefix_is_taken() -> None:
     cluster = factories.cluster()
     Connection.objects.create(cluster=cluster, server="https://api.example.org", due_at=Now())
-    spec = {"ipv4": {"cidrs": ["10.11.0.0/24"], "maskSize": 27}}
+    manifest = {
+        "apiVersion": "cilium.io/v2alpha1",
+        "kind": podippool.KIND,
+        "metadata": {"name": "green", "uid": "1"},
+        "spec": {"ipv4": {"cidrs": ["10.11.0.0/24"], "maskSize": 27}},
+    }
     ObservedObject.objects.create(
         cluster=cluster,
         kind=podippool.KIND,
         name="green",
         uid="1",
         resource_version="1",
-        manifest={"metadata": {"name": "green", "uid": "1"}, "spec": spec},
+        manifest=manifest,
         api_version="cilium.io/v2alpha1",
         first_seen_at=Now(),
         changed_at=Now(),
