@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -22,10 +22,6 @@ from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
-
-_EXAMPLE = schema.example(
-    {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"}, "of a network"
-)
 
 
 class AssociatedNADSerializer(Representation):
@@ -101,7 +97,6 @@ class IPPoolFilter(scoped.ScopedFilterSet):
     network_name = filters.Filter(field_name="network__name", help_text="The logical name.")
 
 
-@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
 class IPPools(scoped.ScopedView, generics.ModelViewSet):
     """IPPools of the networks that are visible."""
 
@@ -133,6 +128,10 @@ class IPPools(scoped.ScopedView, generics.ModelViewSet):
                 ippool.duplicates = {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips}
                 ippool.shown_version = ippool.version
 
+    @schema.example(
+        {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"},
+        "of a network",
+    )
     def perform_create(self, values: dict[str, Any]) -> Any:
         """Create an IPPool; a network has one."""
         cluster, network = values["cluster"], values["network.name"]
@@ -154,14 +153,15 @@ class IPPools(scoped.ScopedView, generics.ModelViewSet):
         """Delete an IPPool with its entries."""
         ippools.delete(ippool.pk, author=self.author(), version=self.required_version(ippool))
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @scoped.MANIFEST_FORMAT
     @action(
         detail=True, url_name="ippool-manifest",
         needs={"GET": ("claims.view_ippool", "claims.view_entry")},
     )  # fmt: skip
     def manifest(self, request: Request, ippool_id: int) -> generics.Answer:
         """An IPPool as a Kubernetes object."""
-        output_format = scoped.requested_format(request)
+        output_format = self.query_values()["format"]
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(self.get_object(), rows=rows, status=everything)
@@ -174,16 +174,15 @@ class AddressesForMAC(generics.GenericView):
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
     serializer_class = MACAddressesSerializer
 
-    @extend_schema(
-        parameters=[OpenApiParameter("mac", str, required=True, description="A MAC address.")]
+    @filters.parameters(
+        mac=filters.Filter(entries.parse_any_mac, required=True, help_text="A MAC address.")
     )
     def get(self, request: Request, network_id: int) -> Response:
         """The addresses of a MAC address on a network."""
-        parameters = self.parameters
-        mac = parameters.parse("mac", entries.parse_any_mac)
-        if mac is None and not parameters.report.problems:
-            parameters.report.add("mac", "required", "name a MAC address")
-        parameters.raise_problems()
+        mac, report = self.query_values(is_complete=False)["mac"], self.parameters.report
+        if mac is None and not report.problems:
+            report.add("mac", "required", "name a MAC address")
+        self.parameters.raise_problems()
         network = scoped.get_row(request, Network, network_id)
         return self.respond(_addresses_for_mac(request, network, mac or ""))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,16 +11,11 @@ from rest_framework.response import Response
 from pools.api import lookups, pool_cidrs, pools as pools_api
 from pools.core import addresses, errors, object_reader
 from pools.models import ATTRIBUTES, AddressSpace, Category, Container
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
+from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
 from pools.register.plan import containers, free_space, next_prefix, tree
 
-_EXAMPLE = schema.example(
-    {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
-    "of the fleet",
-)
-_OVERLAPS = [pool_cidrs.OVERLAPS]
 _ORDERS = tuple(order.value for order in free_space.Order)
 _PURPOSES = ("container", "pool", "cluster_prefix")
 _FIELDS_OF_PURPOSE = {
@@ -40,17 +35,6 @@ _FIELDS_OF_PURPOSE = {
     "cluster_prefix": ({"cluster"}, {"cluster"}),
 }
 _RIGHTS = {"pool": "pools.add_pool", "cluster_prefix": "pools.change_cluster"}
-_NEXT_EXAMPLE = schema.example(
-    {
-        "prefix_length": 20,
-        "purpose": "pool",
-        "cluster": "prod",
-        "name": "green-pool",
-        "category": "pod",
-        "mask_size": 24,
-    },
-    "a pool",
-)
 
 
 def parse_space(value: object, field: str) -> AddressSpace:
@@ -132,12 +116,6 @@ class CreatedPrefixSerializer(Representation):
     id = fields.IntegerField()
 
 
-@extend_schema_view(
-    create=extend_schema(examples=_EXAMPLE, parameters=_OVERLAPS),
-    partial_update=extend_schema(
-        examples=schema.example({"name": "Data centres"}), parameters=_OVERLAPS
-    ),
-)
 class Containers(generics.ModelViewSet):
     """Network containers."""
 
@@ -161,11 +139,18 @@ class Containers(generics.ModelViewSet):
         owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
         pool_cidrs.warn_of_overlaps(self, cidrs if space else [], owner)
 
+    @schema.example(
+        {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
+        "of the fleet",
+    )
+    @pool_cidrs.OVERLAPS
     def perform_create(self, values: dict[str, Any]) -> Container:
         """Create a network container."""
         values.setdefault("custom_fields", {})  # required ones must have a value
         return containers.create(author=self.author(), **values)
 
+    @schema.example({"name": "Data centres"})
+    @pool_cidrs.OVERLAPS
     def perform_update(self, row: Container, values: dict[str, Any]) -> Container:
         """Change the CIDR, the name, the description or the attributes; the address space never changes."""
         required = self.required_version(row)
@@ -175,40 +160,43 @@ class Containers(generics.ModelViewSet):
         """Delete a network container; what is inside stays."""
         containers.delete(row.pk, author=self.author(), version=self.required_version(row))
 
-    @extend_schema(
-        responses=FreePrefixesSerializer,
-        parameters=[
-            OpenApiParameter("prefix_length", int, required=True),
-            OpenApiParameter("limit", int, description="At most 100, which is the default."),
-            OpenApiParameter("order", str, enum=_ORDERS),
-        ],
+    @extend_schema(responses=FreePrefixesSerializer)
+    @filters.parameters(
+        prefix_length=filters.number(1, 128, required=True),
+        limit=filters.number(1, free_space.MOST, help_text="At most 100, which is the default."),
+        order=filters.choice(*_ORDERS),
     )
     @action(detail=True, url_path="available-prefixes", needs={"GET": ("pools.view_container",)})
     def available_prefixes(self, request: Request, container_id: int) -> Response:
         """The free prefixes of a length in a network container."""
         container = self.get_object()
-        length = self.parameters.parse("prefix_length", query.integer(1, 128))
-        limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
-        order = self.parameters.parse("order", query.choice(*_ORDERS))
-        problems = self.parameters.report.problems
-        if length is None and not any(problem.field == "prefix_length" for problem in problems):
-            self.parameters.report.add("prefix_length", "required", "is required")
+        values, report = self.query_values(is_complete=False), self.parameters.report
+        length = values["prefix_length"]
+        if length is None and not any(item.field == "prefix_length" for item in report.problems):
+            report.add("prefix_length", "required", "is required")
         self.parameters.raise_problems()
         prefixes = free_space.find_prefixes(
             container.cidr,
             length or 0,
             free_space.scope_of(container),
-            order=free_space.Order(order or "first_fit"),
-            limit=limit or free_space.MOST,
+            order=free_space.Order(values["order"] or "first_fit"),
+            limit=values["limit"] or free_space.MOST,
         )
         return Response({"results": [str(prefix) for prefix in prefixes]})
 
-    @extend_schema(
-        request=NextPrefixSerializer,
-        responses={201: CreatedPrefixSerializer},
-        examples=_NEXT_EXAMPLE,
-        parameters=_OVERLAPS,
+    @extend_schema(request=NextPrefixSerializer, responses={201: CreatedPrefixSerializer})
+    @schema.example(
+        {
+            "prefix_length": 20,
+            "purpose": "pool",
+            "cluster": "prod",
+            "name": "green-pool",
+            "category": "pod",
+            "mask_size": 24,
+        },
+        "a pool",
     )
+    @pool_cidrs.OVERLAPS
     @generics.post_action("pools.add_container", idempotent=True, url_path="next-prefix")
     def next_prefix(self, request: Request, container_id: int) -> Response:
         """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
@@ -316,52 +304,38 @@ class AddressPlan(generics.GenericView):
     needs = {"GET": ("pools.view_container",)}
     serializer_class = PlanLevelSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "parent", str, description="Whose level is shown; else the outermost."
-            ),
-            OpenApiParameter("address_space", str, description="Its name; else the fleet."),
-            OpenApiParameter("cluster", str, description="Name or id; then nothing is free."),
-            OpenApiParameter("family", str, enum=["4", "6"]),
-            OpenApiParameter("behind", str, description="`next` of the page before."),
-            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
-            OpenApiParameter(
-                "group_addresses",
-                bool,
-                description="True: one row for the single addresses of a /24 or /64, if there are four or more.",
-            ),
-        ]
+    @filters.parameters(
+        parent=filters.Filter(
+            addresses.parse_block, help_text="Whose level is shown; else the outermost."
+        ),
+        address_space=filters.Filter(parse_space, help_text="Its name; else the fleet."),
+        cluster=filters.Filter(lookups.cluster, help_text="Name or id; then nothing is free."),
+        family=filters.choice("4", "6"),
+        behind=filters.Filter(addresses.parse_address, help_text="`next` of the page before."),
+        limit=filters.number(1, 1000, help_text="1 to 1000 (100)."),
+        group_addresses=filters.flag(
+            help_text="True: one row for the single addresses of a /24 or /64, if there are four or more."
+        ),
     )
     def get(self, request: Request) -> Response:
         """One level of the tree of CIDRs, with what is free between them."""
-        parameters = self.parameters
-        parent = parameters.parse("parent", _parse_block)
-        space = parameters.parse("address_space", parse_space)
-        cluster = parameters.parse("cluster", lookups.cluster)
-        family = parameters.parse("family", query.choice("4", "6"))
-        behind = parameters.parse("behind", addresses.parse_address)
-        limit = parameters.parse("limit", query.integer(1, 1000))
-        group_addresses = parameters.parse("group_addresses", query.flag)
-        version = int(family) if family else None
-        _check_place(parameters.report, parent, version, behind)
-        parameters.raise_problems()
+        values = self.query_values(is_complete=False)
+        parent, behind = values["parent"], values["behind"]
+        family = int(values["family"]) if values["family"] else None
+        _check_place(self.parameters.report, parent, family, behind)
+        self.parameters.raise_problems()
         level = tree.read_level(
-            free_space.scope_of_space(space),
+            free_space.scope_of_space(values["address_space"]),
             parent,
-            level_filter=tree.LevelFilter(version, cluster),
+            level_filter=tree.LevelFilter(family, values["cluster"]),
             behind=behind,
-            limit=limit or tree.MOST,
-            group_addresses=group_addresses or False,
+            limit=values["limit"] or tree.MOST,
+            group_addresses=values["group_addresses"] or False,
         )
         results = [_represent(row) for row in level.rows]
         return Response(
             PlanLevelSerializer({"next": level.following or None, "results": results}).data
         )
-
-
-def _parse_block(value: str, name: str) -> addresses.Network:
-    return addresses.parse_block(value, field=name)
 
 
 def _check_place(

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -250,14 +250,14 @@ class PoolAt(_HistoryView):
     needs = {"GET": ("pools.view_pool", "pools.view_block")}
     serializer_class = PastPoolSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "at", {"type": "string", "format": "date-time"}, description="Default: now."
-            ),
-            OpenApiParameter("limit", int, description="Holders of a page."),
-            OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
-        ]
+    @filters.parameters(
+        at=filters.Filter(
+            history_addresses.parse_past_time,
+            schema={"format": "date-time"},
+            help_text="Default: now.",
+        ),
+        limit=filters.Filter(schema={"type": "integer"}, help_text="Holders of a page."),
+        cursor=filters.Filter(help_text="The cursor of a `next` link."),
     )
     def get(self, request: Request, pool_id: int) -> Response:
         """A pool at a time, and who held its blocks then."""

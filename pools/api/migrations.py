@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,12 +13,14 @@ from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import pool_sync
 from pools.models import CIDRMigration
-from pools.platform.rest import fields, generics, query
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 
 LISTED = 100  # newest migrations of a pool
 _STEPS = [step.value for step in MigrationStep]
-_DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only report what would happen.")
+_DRY_RUN = filters.parameters(
+    dry_run=filters.flag(help_text="true: only report what would happen.")
+)
 
 
 class DrainingHolderSerializer(Representation):
@@ -110,11 +112,6 @@ class Migrations(generics.ViewSet):
     lookup_url_kwarg = "migration_id"
     row_text = "A migration, and the holders that still have blocks."
 
-    def read_dry_run(self) -> bool:
-        dry_run = self.parameters.parse("dry_run", query.flag)
-        self.parameters.raise_problems()
-        return bool(dry_run)
-
     @extend_schema(
         operation_id="pools_migrations_list",
         responses=forced_singular_serializer(MigrationListSerializer),
@@ -130,11 +127,11 @@ class Migrations(generics.ViewSet):
     @extend_schema(
         request=MigrationStartSerializer,
         responses={200: MigrationForecastSerializer, 201: MigrationSerializer},
-        parameters=[_DRY_RUN],
     )
+    @_DRY_RUN
     def create(self, request: Request, pool_id: int) -> Response:
         """Start the migration of a CIDR; nothing is reserved yet."""
-        dry_run = self.read_dry_run()
+        dry_run = self.query_values()["dry_run"]
         pool = get_pool(pool_id)
         values = self.read(request, MigrationStartSerializer)
         plan = migrations.plan_migration(
@@ -159,12 +156,12 @@ class Migrations(generics.ViewSet):
         responses=PolymorphicProxySerializer(
             "MigrationStepAnswer", [MigrationSerializer, MigrationStepForecastSerializer], None
         ),
-        parameters=[_DRY_RUN],
     )
+    @_DRY_RUN
     @generics.post_action("pools.change_pool", idempotent=True, url_name="migration-steps")
     def steps(self, request: Request, pool_id: int, migration_id: int) -> Response:
         """Do a step of a migration; `reserve` and `widen` have a dry run."""
-        dry_run = self.read_dry_run()
+        dry_run = self.query_values()["dry_run"]
         values = self.read(request, MigrationStepSerializer)
         step, author = MigrationStep(values["step"]), self.author(values["reason"])
         migrations.get_migration(migration_id, pool_id=pool_id)

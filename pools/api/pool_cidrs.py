@@ -6,12 +6,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import (
-    OpenApiParameter,
-    OpenApiResponse,
-    extend_schema,
-    extend_schema_view,
-)
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,17 +14,17 @@ from rest_framework.response import Response
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import ATTRIBUTES, Pending, Pool, PoolCIDR, ReservedRange
-from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
+from pools.platform.rest import attributes, fields, filters, generics, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import overlaps, overlaps as owners, pools
 
 _NAMED_OVERLAPS = 5  # in the header
-_OVERLAP_CHOICES = ("warn", "refuse")
-OVERLAPS = OpenApiParameter(
-    "overlaps", str, enum=_OVERLAP_CHOICES,
-    description="refuse: 409 `overlaps` if the CIDRs overlap those of other address spaces, and nothing is saved;"
+_CHOICE = filters.choice(
+    "warn", "refuse",
+    help_text="refuse: 409 `overlaps` if the CIDRs overlap those of other address spaces, and nothing is saved;"
     " else the header Warning of the answer names what they overlap.",
 )  # fmt: skip
+OVERLAPS = filters.parameters(overlaps=_CHOICE)
 
 
 class Overlaps(errors.Conflict):
@@ -40,9 +35,9 @@ class Overlaps(errors.Conflict):
 
 def overlaps_are_refused(view: generics.GenericView) -> bool:
     """Return True for `?overlaps=refuse`. Raises InvalidInput, also for other parameters."""
-    choice = view.parameters.parse("overlaps", query.choice(*_OVERLAP_CHOICES))
+    choice = _CHOICE.read(view.parameters, "overlaps")
     view.parameters.raise_problems()
-    return choice == "refuse"
+    return bool(choice == "refuse")
 
 
 def warn_of_overlaps(
@@ -168,7 +163,6 @@ class PoolCIDRListSerializer(Representation):
 _CHANGE = ("pools.change_pool",)
 
 
-@extend_schema_view(create=extend_schema(parameters=[OVERLAPS]))
 class PoolCIDRs(generics.ModelViewSet):
     needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
@@ -207,6 +201,7 @@ class PoolCIDRs(generics.ModelViewSet):
         if row is None:
             warn_of_overlaps(self, [values[0].cidr], owners.owner_of_pool(self.pool))
 
+    @OVERLAPS
     def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""
         entry, attribute_values = values

@@ -5,7 +5,6 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.db.models import Max, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -129,16 +128,14 @@ class Utilization(generics.ListView):
     orderings = _SUM_ORDERINGS
     ordering = "name"
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("by", enum=_GROUPS, description="What a row counts: `category`."),
-            OpenApiParameter(
-                "days",
-                int,
-                description=f"Also the samples of so many days, 1 to {MOST_DAYS};"
-                f" a page has at most {MOST_WITH_HISTORY} rows then.",
-            ),
-        ]
+    @filters.parameters(
+        by=filters.choice(*_GROUPS, help_text="What a row counts: `category`."),
+        days=filters.number(
+            1,
+            MOST_DAYS,
+            help_text=f"Also the samples of so many days, 1 to {MOST_DAYS};"
+            f" a page has at most {MOST_WITH_HISTORY} rows then.",
+        ),
     )
     def get(self, request: Request) -> Response:
         """Utilization now and over time."""

@@ -24,7 +24,7 @@ from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.files import archives
 from pools.platform.rest import filters, generics, parsing
-from pools.platform.rest.generics import Endpoint
+from pools.platform.rest.filters import Endpoint
 from pools.register.imports import drafts as register_drafts
 
 FORM = "multipart/form-data"
