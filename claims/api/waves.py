@@ -242,8 +242,6 @@ class WaveVMs(generics.ListViewSet):
 
     def get_queryset(self) -> QuerySet[WaveVM]:
         rows: QuerySet[WaveVM] = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
         return rows.filter(wave=waves.get(self.kwargs["wave_id"]))
 
     @extend_schema(request=WaveVMsSerializer, responses={200: WaveVMsAddedSerializer})

@@ -10,7 +10,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from rest_framework import exceptions, serializers
+from rest_framework import serializers
 from rest_framework.fields import empty
 
 from pools.core import errors, object_reader
@@ -18,7 +18,6 @@ from pools.platform.rest import fields as rest_fields
 
 NULL_MESSAGE = "null is not allowed for this field; omit the field to keep its value"
 _READ_ONLY = "is computed and cannot be set"
-_CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
 
 
 class Serializer(serializers.Serializer[Any]):
@@ -189,24 +188,13 @@ def _validate_field(
     if value is None:
         values[field.source or ""] = None
         return
-    try:
-        values[field.source or ""] = field.run_validation(value)
-    except exceptions.ValidationError as error:
-        raise invalid_input(error, value) from error
+    values[field.source or ""] = field.run_validation(value)
 
 
 def _required_message(field: serializers.Field[Any, Any, Any, Any]) -> str:
     """`error_messages={"required": ...}` of the field; DRF's own words speak of fields of forms."""
     messages = _declared_options(field).get("error_messages") or {}
     return str(messages.get("required", "is required"))
-
-
-def invalid_input(error: exceptions.ValidationError, value: object) -> errors.InvalidInput:
-    """A refusal of one of DRF's own fields in our words: its code, or ours where it says no more."""
-    detail: Any = error.detail
-    first = detail[0] if isinstance(detail, list) else detail
-    code = str(getattr(first, "code", "invalid"))
-    return errors.InvalidInput.for_field("", _CODES.get(code, code), str(first), value)
 
 
 class HolderSerializer(Serializer):
