@@ -111,8 +111,8 @@ class IPAMClaimSerializer(Serializer):
             return ()
         return ipamclaims.parse_ips(ips, self._network, field="")
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
-        super()._report_names(data, report)
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        super().report_names(data, report)
         if not self.partial and data.get("vm") is None and data.get("name") is None:
             report.add("vm", "required", "name the VM")
 

@@ -3,7 +3,6 @@
 A VM owner sees that an IPPool exists, but not the fields about all namespaces.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count
@@ -88,8 +87,8 @@ class MACAddressesSerializer(Representation):
     mac = fields.TextField(schema=entries.MAC_SCHEMA)
     ips = fields.ParsedField(schema=entries.IPS_SCHEMA)
     source = fields.ChoiceField(("ippool", "ipamclaim"))
-    vm = fields.TextField()
-    namespace = fields.TextField()
+    vm = fields.TextField(source="owner.vm")
+    namespace = fields.TextField(source="owner.namespace")
 
 
 class IPPoolFilter(scoped.ScopedFilterSet):
@@ -190,23 +189,11 @@ class AddressesForMAC(generics.GenericView):
 def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
     entry = entry_services.find_by_mac(scoped.rows(request, Entry), network.pk, mac)
     if entry is not None:
-        return _addresses(mac, entry.ips, "ippool", entry)
+        return {"mac": mac, "ips": entry.ips, "source": "ippool", "owner": entry}
     claims = scoped.rows(request, IPAMClaim).filter(network=network, mac=mac, gone_at=None)
     for claim in claims.order_by("pk"):
         if ips := claim.ips or claim.ips_requested:
-            return _addresses(mac, ips, "ipamclaim", claim)
+            return {"mac": mac, "ips": ips, "source": "ipamclaim", "owner": claim}
     not_found = errors.NotFound(f"The network {network.name} has no addresses for {mac}.")
     not_found.code = "mac_not_found"
     raise not_found
-
-
-def _addresses(
-    mac: str, ips: Sequence[str], source: str, owner: Entry | IPAMClaim
-) -> dict[str, Any]:
-    return {
-        "mac": mac,
-        "ips": list(ips),
-        "source": source,
-        "vm": owner.vm,
-        "namespace": owner.namespace,
-    }

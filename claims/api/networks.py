@@ -119,7 +119,7 @@ class NetworkSerializer(attributes.AttributedSerializer):
         `rules` reads the fields of the network together: what is valid in one depends on the others.
         """
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         body = object_reader.Fields(data, "", report)
         cluster = body.parse("cluster", scoped.cluster_parser(self.context["request"]))
         network = rules.parse_network(body)
@@ -164,7 +164,7 @@ class NetworkChangeSerializer(NetworkSerializer):
         """The changed values; `nads` if they were sent. A null keeps what is there."""
         network: Network = self.context["row"]
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         for name in ("namespaces", "nads", *ATTRIBUTES):  # the others are cleared or kept by a null
             if data.get(name, "") is None:
                 report.add(

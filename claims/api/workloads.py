@@ -1,5 +1,6 @@
 """Endpoints of workloads: registered and running addresses compared; adoption of running ones."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -127,15 +128,10 @@ class AdoptionSerializer(Serializer):
     result = fields.ChoiceField(adoption.ADOPTABLE, required=False)
     reason = fields.ReasonField()
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        report = object_reader.ProblemReport()
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
         if (data.get("workloads") is None) is (data.get("result") is None):
             report.add("workloads", "one_of", "give either workloads or result")
-        values: dict[str, Any] = {}
-        with report.collect():
-            values = super().to_internal_value(data)
-        report.raise_any()
-        return values
+        super().report_names(data, report)
 
 
 class WorkloadFilter(filters.FilterSet):

@@ -1,6 +1,7 @@
 """address-plan/ and containers/: the tree of CIDRs, network containers, and the next free prefix of one."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from drf_spectacular.utils import extend_schema
@@ -249,6 +250,17 @@ def _create(
     return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}, owners.owner_of_pool(pool)
 
 
+class PlanObject(NamedTuple):
+    """What an object of the plan is, and the cluster and the address space to which it belongs."""
+
+    type: str
+    id: int
+    name: str
+    cluster: object
+    address_space: object
+    utilization: float | None = None
+
+
 class PlanObjectSerializer(Representation):
     """What has a CIDR: a container, a pool, the prefix of a cluster, a reserved range, an object of a cluster.
 
@@ -273,6 +285,13 @@ class AddressCountSerializer(Representation):
     count = fields.IntegerField()
 
 
+class PlanObjectsField(fields.ListField):
+    """What has the CIDR of a row of the plan."""
+
+    def to_representation(self, data: tree.PlanRow) -> list[Any]:
+        return super().to_representation([*_objects(data)])
+
+
 class PlanRowSerializer(Representation):
     """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover.
 
@@ -284,11 +303,11 @@ class PlanRowSerializer(Representation):
     cidr = fields.CIDRField()
     free = fields.FlagField()
     grouped = fields.FlagField()
-    addresses = fields.ListField(child=AddressCountSerializer())
+    addresses = fields.ListField(child=AddressCountSerializer(), source="address_counts")
     expandable = fields.FlagField()
-    covered = fields.RatioField(allow_null=True)
+    covered = fields.RatioField(source="share", allow_null=True)
     overlaps = fields.FlagField()
-    objects = fields.ListField(child=PlanObjectSerializer())
+    objects = PlanObjectsField(child=PlanObjectSerializer(), source="*")
 
 
 class PlanLevelSerializer(Representation):
@@ -332,10 +351,7 @@ class AddressPlan(generics.GenericView):
             limit=values["limit"] or tree.MOST,
             group_addresses=values["group_addresses"] or False,
         )
-        results = [_represent(row) for row in level.rows]
-        return Response(
-            PlanLevelSerializer({"next": level.following or None, "results": results}).data
-        )
+        return self.respond({"next": level.following or None, "results": level.rows})
 
 
 def _check_place(
@@ -354,49 +370,18 @@ def _check_place(
         report.add("behind", "out_of_range", f"must be in {parent}", behind)
 
 
-def _represent(row: tree.PlanRow) -> dict[str, Any]:
-    return {
-        "cidr": row.cidr,
-        "free": row.free,
-        "grouped": row.grouped,
-        "addresses": row.address_counts,
-        "expandable": row.expandable,
-        "covered": row.share,
-        "overlaps": row.overlaps,
-        "objects": list(_objects(row)),
-    }
-
-
-def _objects(row: tree.PlanRow) -> Any:
+def _objects(row: tree.PlanRow) -> Iterator[PlanObject]:
     for container in row.containers:
-        cluster = container.cluster.name if container.cluster else None
-        yield _object("container", container.pk, container.name, cluster, container.space)
+        cluster, space = container.cluster, container.space
+        yield PlanObject("container", container.pk, container.name, cluster, space)
     for owner in row.clusters:
-        yield _object("cluster_prefix", owner.pk, owner.name, owner.name, owner.name)
+        yield PlanObject("cluster_prefix", owner.pk, owner.name, owner, owner)
     for pool_cidr, counts in zip(row.pool_cidrs, row.usages, strict=True):
-        pool = pool_cidr.pool
-        yield _object("pool", pool.pk, pool.name, pool.cluster.name, pool_cidr.space, counts.ratio)
+        pool, space = pool_cidr.pool, pool_cidr.space
+        yield PlanObject("pool", pool.pk, pool.name, pool.cluster, space, counts.ratio)
     for reserved in row.reserved_ranges:
         pool = reserved.pool
-        yield _object("reserved_range", reserved.pk, reserved.reason, pool.cluster.name, pool.space)
+        yield PlanObject("reserved_range", reserved.pk, reserved.reason, pool.cluster, pool.space)
     for observed in row.observed_cidrs:
-        name = f"{observed.kind} {observed.object_name}"
-        yield _object("observed_cidr", observed.pk, name, observed.cluster.name, observed.space)
-
-
-def _object(
-    kind: str,
-    pk: int,
-    name: str,
-    cluster: str | None,
-    space: AddressSpace | str | None,
-    utilization: float | None = None,
-) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "id": pk,
-        "name": name,
-        "cluster": cluster,
-        "address_space": str(space) if space else None,
-        "utilization": utilization,
-    }
+        name, space = f"{observed.kind} {observed.object_name}", observed.space
+        yield PlanObject("observed_cidr", observed.pk, name, observed.cluster, space)

@@ -113,8 +113,8 @@ class BlockDemandSerializer(Serializer):
     )
     dns_name = fields.TextField(dns_names.parse_name, required=False)
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
-        super()._report_names(data, report)
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        super().report_names(data, report)
         spellings = [name for name in ("holder", "holders") if data.get(name) is not None]
         if not spellings:
             report.add("holder", "required", "is required")

@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from drf_spectacular.helpers import forced_singular_serializer
+from django.db.models import QuerySet
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import lookups
 from pools.api.clusters.guides import PreflightFindingSerializer
-from pools.api.pools import WaitingFieldSerializer, get_pool
+from pools.api.pools import WaitingFieldSerializer
 from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import pool_sync
 from pools.models import CIDRMigration
-from pools.platform.rest import fields, filters, generics
+from pools.platform.rest import fields, filters, generics, keyset
 from pools.platform.rest.serializers import Representation, Serializer
 
 LISTED = 100  # newest migrations of a pool
@@ -66,10 +67,6 @@ class MigrationSerializer(Representation):
     ended_at = fields.TimeField(source="migration.ended_at", allow_null=True)
 
 
-class MigrationListSerializer(Representation):
-    results = fields.ListField(child=MigrationSerializer())
-
-
 class MigrationForecastSerializer(Representation):
     """What a migration would do; `free_after` is null if the change would be refused."""
 
@@ -103,26 +100,23 @@ class MigrationStepSerializer(Serializer):
     reason = fields.ReasonField(required=False, default="")
 
 
-class Migrations(generics.ViewSet):
+class Migrations(generics.ListViewSet):
+    """The newest migrations of a pool, without their holders."""
+
     queryset = CIDRMigration.objects.all()
-    pagination_class = None
+    pagination_class = keyset.OnePage
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
     idempotent = ("POST",)
     serializer_class = MigrationSerializer
     lookup_url_kwarg = "migration_id"
     row_text = "A migration, and the holders that still have blocks."
 
-    @extend_schema(
-        operation_id="pools_migrations_list",
-        responses=forced_singular_serializer(MigrationListSerializer),
-    )
-    def list(self, request: Request, pool_id: int) -> Response:
-        """The newest migrations of a pool, without their holders."""
-        rows = CIDRMigration.objects.filter(pool=get_pool(pool_id)).select_related(
-            "pool__cluster", "pool_cidr__pool__cluster"
-        )
-        results = [_document(row, holder_limit=0) for row in rows[:LISTED]]
-        return self.respond({"results": results}, MigrationListSerializer)
+    def get_queryset(self) -> QuerySet[CIDRMigration]:
+        rows = super().get_queryset().filter(pool=lookups.get_pool(self.kwargs["pool_id"]))
+        return rows.select_related("pool__cluster", "pool_cidr__pool__cluster")[:LISTED]
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        return [_document(row, holder_limit=0) for row in queryset]
 
     @extend_schema(
         request=MigrationStartSerializer,
@@ -132,7 +126,7 @@ class Migrations(generics.ViewSet):
     def create(self, request: Request, pool_id: int) -> Response:
         """Start the migration of a CIDR; nothing is reserved yet."""
         dry_run = self.query_values()["dry_run"]
-        pool = get_pool(pool_id)
+        pool = lookups.get_pool(pool_id)
         values = self.read(request, MigrationStartSerializer)
         plan = migrations.plan_migration(
             pool, values["cidr"], span=values.get("range"), to=values.get("to")

@@ -5,16 +5,16 @@ from functools import cached_property
 from ipaddress import ip_network
 from typing import Any
 
-from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import lookups
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import ATTRIBUTES, Pending, Pool, PoolCIDR, ReservedRange
-from pools.platform.rest import attributes, fields, filters, generics, token_scopes
+from pools.platform.rest import attributes, fields, filters, generics, keyset, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import overlaps, overlaps as owners, pools
 
@@ -156,17 +156,13 @@ class PoolCIDRFilter(attributes.AttributeFilterSet):
     pass
 
 
-class PoolCIDRListSerializer(Representation):
-    results = fields.ListField(child=PoolCIDRSerializer())
-
-
 _CHANGE = ("pools.change_pool",)
 
 
 class PoolCIDRs(generics.ModelViewSet):
     needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
-    pagination_class = None
+    pagination_class = keyset.OnePage
     serializer_class = PoolCIDRSerializer
     create_serializer_class = NewCIDRSerializer
     change_serializer_class = PoolCIDRChangeSerializer
@@ -180,22 +176,12 @@ class PoolCIDRs(generics.ModelViewSet):
 
     @cached_property
     def pool(self) -> Pool:
-        """The pool of the path. NotFound."""
-        pool = Pool.objects.select_related("cluster").filter(pk=self.kwargs["pool_id"]).first()
-        if pool is None:
-            raise errors.NotFound("There is no such pool.")
-        return pool
+        return lookups.get_pool(self.kwargs["pool_id"])
 
-    @extend_schema(
-        operation_id="pools_cidrs_list",
-        responses=forced_singular_serializer(PoolCIDRListSerializer),
-    )
-    def list(self, request: Request, pool_id: int) -> Response:
+    def list(self, request: Request, **path: Any) -> Response:
         """The CIDRs of a pool, with their ids."""
         _ = self.pool  # an absent pool is reported before the parameters
-        rows = filters.bind(self, request, self.get_queryset()).qs
-        self.parameters.raise_problems()
-        return Response({"results": self.get_serializer(rows, many=True).data})
+        return super().list(request, **path)
 
     def check_values(self, values: Any, row: PoolCIDR | None = None) -> None:
         if row is None:

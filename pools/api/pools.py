@@ -15,7 +15,7 @@ from pools.core import dns_names, errors
 from pools.models import Category, Cluster, Pool
 from pools.platform import idempotency
 from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
-from pools.platform.rest.serializers import Representation
+from pools.platform.rest.serializers import ByFamilySerializer, Representation
 from pools.register import manifests, overlaps as owners, pool_cidrs as register_cidrs, pools, usage
 
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
@@ -33,7 +33,7 @@ class UsageSerializer(Representation):
     approximate = fields.FlagField()
 
 
-class UtilizationSerializer(Representation):
+class UtilizationSerializer(ByFamilySerializer):
     """The usage of a pool by family."""
 
     ipv4 = UsageSerializer(required=False)
@@ -154,7 +154,7 @@ class Pools(generics.ModelViewSet):
         values["cluster"] = values.pop("cluster.name")
         values.setdefault("custom_fields", {})  # required ones must have a value
         pool = pools.create(author=self.author(), **values)
-        return get_pool(pool.pk)
+        return lookups.get_pool(pool.pk)
 
     @pool_cidrs.OVERLAPS
     def perform_update(self, row: Pool, values: dict[str, Any]) -> Pool:
@@ -163,19 +163,11 @@ class Pools(generics.ModelViewSet):
         change = pools.PoolChange(**values)
         required = self.required_version(row)
         pools.change(row.pk, change, author=self.author(), version=required)
-        return get_pool(row.pk)
+        return lookups.get_pool(row.pk)
 
     def perform_destroy(self, row: Pool) -> None:
         """Delete an unused pool."""
         pools.delete(row.pk, author=self.author(), version=self.required_version(row))
-
-
-def get_pool(pool_id: int) -> Pool:
-    """Return a pool with its cluster. Raises NotFound."""
-    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
-    if pool is None:
-        raise errors.NotFound("There is no such pool.")
-    return pool
 
 
 def load(rows: list[Any]) -> None:
@@ -186,7 +178,7 @@ def load(rows: list[Any]) -> None:
     for pool in rows:
         pool.ipv4, pool.ipv6 = families[pool.pk].get(4), families[pool.pk].get(6)
         pool.waiting = conflicts.get(pool.pk, ())
-        pool.utilization = {f"ipv{family}": row for family, row in usage_by_pool[pool.pk].items()}
+        pool.utilization = usage_by_pool[pool.pk]
 
 
 def _pop_families(values: dict[str, Any]) -> dict[int, Any]:

@@ -8,13 +8,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, pools
+from pools.api import lookups
 from pools.api.clusters import clusters
 from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.cilium import multipool, pod_pool, podippool
 from pools.core.cilium.preflight import RuleResult
-from pools.platform.rest import fields, filters, generics, parsing, schema
+from pools.platform.rest import fields, filters, generics, keyset, parsing, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import manifests as pool_manifests, overlaps
 
@@ -353,7 +353,7 @@ class Overlaps(generics.GenericView):
         return self.respond(
             {
                 "count": len(all_overlaps),
-                "next": _next(request, rest[limit - 1]) if more else None,
+                "next": keyset.page_url(request, str(rest[limit - 1].cidr)) if more else None,
                 "results": rest[:limit],
             }
         )
@@ -363,12 +363,6 @@ def _count_up_to(rows: Sequence[overlaps.Overlap], cursor: addresses.Network) ->
     """Return how many overlaps begin at or before the cursor; they are disjoint and sorted."""
     end = (cursor.version, int(cursor.network_address))
     return sum((overlap.cidr.version, int(overlap.cidr.network_address)) <= end for overlap in rows)
-
-
-def _next(request: Request, last: overlaps.Overlap) -> str:
-    parameters = request.query_params.copy()
-    parameters["cursor"] = str(last.cidr)
-    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
 class _ManifestView(generics.GenericView):
@@ -393,7 +387,7 @@ class PoolManifest(_ManifestView):
     @_SHAPES
     def get(self, request: Request, pool_id: int) -> generics.Answer:
         """A pool as YAML."""
-        return self.yaml_answer([pool_manifests.pool_manifest(pools.get_pool(pool_id))])
+        return self.yaml_answer([pool_manifests.pool_manifest(lookups.get_pool(pool_id))])
 
 
 class ClusterManifest(_ManifestView):

@@ -160,7 +160,7 @@ class GenericView(generics.GenericAPIView[Any]):
         int, ...
     ] = ()  # for the OpenAPI document, beside those of all endpoints
     largest_body = documents.LARGEST  # bytes
-    pagination_class: type[keyset.KeysetPagination] | None = keyset.KeysetPagination
+    pagination_class: Any = keyset.KeysetPagination
     filter_backends = (filters.FilterBackend,)
     filterset_class: type[filters.FilterSet] | None = None
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}

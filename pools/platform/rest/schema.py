@@ -10,7 +10,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from pools.platform.rest import attributes, generics
+from pools.platform.rest import attributes, generics, keyset
 from pools.platform.rest.filters import Endpoint
 from pools.platform.rest.serializers import is_optional
 
@@ -87,10 +87,10 @@ def example(body: Any, name: str = "example") -> Callable[[Endpoint], Endpoint]:
 class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
 
-    def _is_list_view(self, serializer: Any = None) -> bool:
-        """A list without pages is answered as one object with `results`."""
-        pages = getattr(self.view, "pagination_class", None)
-        return pages is not None and bool(super()._is_list_view(serializer))
+    def get_paginated_name(self, serializer_name: str) -> str:
+        is_one_page = self.view.pagination_class is keyset.OnePage
+        name: str = super().get_paginated_name(serializer_name)  # type: ignore[no-untyped-call]
+        return name.removeprefix("Paginated") if is_one_page else name
 
     def get_summary(self) -> str | None:
         return self._documentation()[0]

@@ -44,7 +44,7 @@ class Serializer(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         values: dict[str, Any] = {}
         for name, field in self._writable():
             value = data.get(name, empty)
@@ -75,7 +75,8 @@ class Serializer(serializers.Serializer[Any]):
         """Only the object of a PATCH itself is partial: an object inside of it is whole."""
         return self.partial and self.parent is None
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        """Report the fields that the object does not have; a serializer adds which of them belong together."""
         for name in data:
             field = self.fields.get(name)
             if field is None:
@@ -99,6 +100,15 @@ class Representation(Serializer):
         for field in declared.values():
             field.read_only, field.required = True, False
         return declared
+
+
+class ByFamilySerializer(Representation):
+    """What a pool has of IPv4, of IPv6 or of both; it is made of a dict by the number of the family."""
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return super().to_representation(
+            {f"ipv{family}": value for family, value in instance.items()}
+        )
 
 
 class ReasonSerializer(Representation):
