@@ -58,7 +58,7 @@ class WorkloadComparisonSerializer(Representation):
     result = fields.ChoiceField(ComparisonResult.values)
     workload = WorkloadSerializer(allow_null=True)
     registered = RegisteredAddressesSerializer(allow_null=True)
-    running = InterfaceAddressesSerializer(allow_null=True)
+    running = InterfaceAddressesSerializer(source="workload", allow_null=True)
     reasons = fields.ListField(child=ReasonSerializer())
 
 

@@ -7,7 +7,7 @@ the refused value.
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -125,30 +125,30 @@ _Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
 def _readers(serializer: type[Serializer], is_dict: bool) -> tuple[_Reader, ...]:
     """(name, how its value is read, how it is shown) of each field that is answered."""
     return tuple(
-        (
-            name,
-            _item_reader(field, name) if is_dict else _attribute_reader(field.source or name),
-            field.to_representation,
-        )
+        (name, _reader(field, field.source or name, is_dict), field.to_representation)
         for name, field in serializer().fields.items()
         if not field.write_only
     )
 
 
-def _attribute_reader(source: str) -> Callable[[Any], Any]:
+def _reader(field: Any, source: str, is_dict: bool) -> Callable[[Any], Any]:
+    """A field that says `required=False` is left out of the answer if the dict lacks it."""
     if source == "*":
         return lambda row: row
-    read = attrgetter(source)
-    if "." not in source:
+    first, *others = source.split(".")
+    if is_dict and not others and is_optional(field):
+        return lambda row: row.get(source, empty)
+    read: Callable[[Any], Any] = itemgetter(first) if is_dict else attrgetter(first)
+    if not others:
         return read
 
     def read_related(row: Any) -> Any:
-        try:
-            return read(row)
-        except AttributeError:
-            if getattr(row, source.partition(".")[0]) is None:  # no related row
-                return None
-            raise
+        value = read(row)
+        if value is None and not is_dict:  # no related row
+            return None
+        for part in others:
+            value = value[part] if isinstance(value, dict) else getattr(value, part)
+        return value
 
     return read_related
 
@@ -162,24 +162,6 @@ def _declared_options(field: Any) -> dict[str, Any]:
     """The keyword arguments with which a field was declared; DRF keeps them to copy the field."""
     options: dict[str, Any] = field._kwargs
     return options
-
-
-def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
-    """A field that says `required=False` is left out of the answer if the dict lacks it."""
-    source = field.source or name
-    if source == "*":
-        return lambda row: row
-    if "." not in source:
-        if is_optional(field):
-            return lambda row: row.get(source, empty)
-        return lambda row: row[source]
-
-    def read(row: Any) -> Any:
-        for part in source.split("."):
-            row = row[part] if isinstance(row, dict) else getattr(row, part)
-        return row
-
-    return read
 
 
 def _validate_field(

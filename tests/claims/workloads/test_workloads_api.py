@@ -118,7 +118,7 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
         results.visible_rows(scope).filter(network=network).order_by(*results.ORDER).values()
     )
     shapes = results.render_rows(rows)
-    assert [(shape["result"], shape["workload"]["name"]) for shape in shapes] == [
+    assert [(shape["result"], shape["workload"].name) for shape in shapes] == [
         ("different", "mine")
     ]
     assert results.result_counts(network.pk, scope)["different"] == 1
