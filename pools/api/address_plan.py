@@ -288,7 +288,7 @@ class AddressCountSerializer(Representation):
 class PlanObjectsField(fields.ListField):
     """What has the CIDR of a row of the plan."""
 
-    def to_representation(self, data: tree.PlanRow) -> list[Any]:
+    def to_representation(self, data: Any) -> list[Any]:
         return super().to_representation([*_objects(data)])
 
 

@@ -88,8 +88,8 @@ class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
 
     def get_paginated_name(self, serializer_name: str) -> str:
-        is_one_page = self.view.pagination_class is keyset.OnePage
-        name: str = super().get_paginated_name(serializer_name)  # type: ignore[no-untyped-call]
+        is_one_page = getattr(self.view, "pagination_class", None) is keyset.OnePage
+        name: str = super().get_paginated_name(serializer_name)
         return name.removeprefix("Paginated") if is_one_page else name
 
     def get_summary(self) -> str | None:
