@@ -123,15 +123,8 @@ def run_once(
     idempotency_key = key(request, body)
     if idempotency_key is None:
         return work()
-    return database.with_retries(partial(_run_in_transaction, idempotency_key, work))
-
-
-def _run_in_transaction(
-    idempotency_key: idempotency.Key, work: Callable[[], idempotency.StoredAnswer]
-) -> idempotency.StoredAnswer:
-    with transaction.atomic():
-        answer = idempotency.run_once(idempotency_key, work)
-    return answer  # noqa: RET504  # mypy: a context manager may swallow
+    run_in_transaction = transaction.atomic(idempotency.run_once)
+    return database.with_retries(partial(run_in_transaction, idempotency_key, work))
 
 
 class GenericView(generics.GenericAPIView[Any]):
