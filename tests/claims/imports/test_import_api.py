@@ -194,14 +194,6 @@ def test_foreign_imports_and_networks_do_not_exist_for_a_vm_owner(network: Netwo
     apis.refused(upload(api, CSV, mapping=mapping), 400, "unknown_network")
 
 
-def test_a_viewer_looks_only(network: Network) -> None:
-    draft = made(upload(apis.Api("operator"), CSV, network=network.pk))
-    viewer = apis.Api("viewer")
-    assert viewer("GET", f"imports/{draft['id']}/").status_code == 200
-    apis.refused(viewer("POST", f"imports/{draft['id']}/commit/"), 403, "permission_denied")
-    apis.refused(upload(viewer, CSV, network=network.pk), 403, "permission_denied")
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -255,13 +247,6 @@ def test_another_mapping_is_told_the_expected_form(
     assert problem["field"] == "mapping.vlan100"
     assert 'a network id or an object {"network": id' in problem["message"]
     assert not VMImport.objects.exists()
-
-
-def test_a_mac_parameter_with_a_line_separator_is_none(network: Network) -> None:
-    api = apis.Api()
-    text = f"mac={mac(1)}%e2%80%a8"
-    for place in ("ipamclaims/", f"networks/{network.pk}/addresses-for-mac/", "history/"):
-        apis.refused(api("GET", f"{place}?{text}"), 400, "mac_syntax")
 
 
 @pytest.mark.sample(5)

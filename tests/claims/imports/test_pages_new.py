@@ -112,14 +112,6 @@ def test_a_forged_form_is_refused(network: Network) -> None:
     assert not VMImport.objects.exists()
 
 
-@pytest.mark.parametrize("role", ["viewer", None])
-def test_who_may_not_import_has_no_form(network: Network, role: str | None) -> None:
-    client = pages.browser(role) if role else Client()
-    expected = 403 if role else 302
-    assert client.get(reverse(pages.NEW)).status_code == expected
-    assert send(client, **pages.typed(network)).status_code == expected
-
-
 def test_nothing_to_import_to_is_said() -> None:
     assert "none exists yet" in pages.text(pages.browser().get(reverse(pages.NEW)))
 

@@ -16,6 +16,7 @@ from tests import factories
 from tests.claims import worlds
 from tests.kube.api import MERGE, Api, Cluster
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import Manifest, build
 from tests.reconcile.registered import RegisteredCluster
 
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
@@ -25,7 +26,6 @@ NADS = "k8s.cni.cncf.io_network-attachment-definitions"  # VMs are read where th
 BLUE = "cluster_udn_blue"
 MAC, OTHER_MAC = "02:03:04:05:06:07", "02:03:04:05:06:08"
 BY = events.Author(actor="tester", source="command")
-Manifest = dict[str, Any]
 
 
 class Machines(Handler):
@@ -43,7 +43,7 @@ class World(RegisteredCluster):
 
     def __init__(self, server: Cluster, *, managed_resource: bool = True) -> None:
         for name in ("blue", "green"):
-            server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            server.put(build("v1", "Namespace", name))
         super().__init__(server, sealed="-")
         self.handler: Any = IPAMClaimHandler()
         self.manage_claims(managed_resource=managed_resource)
@@ -82,12 +82,9 @@ class World(RegisteredCluster):
         """A VirtualMachine of the cluster; its uid."""
         nics = [{"name": network} | ({"macAddress": mac} if mac else {}) for network in networks]
         listed = [{"name": network, "pod": {}} for network in networks]
-        spec = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
-        created = {
-            "apiVersion": VM.api_version, "kind": VM.kind,
-            "metadata": {"name": vm, "namespace": namespace},
-            "spec": {"running": True, "template": {"spec": spec}},
-        }  # fmt: skip
+        template = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
+        spec = {"running": True, "template": {"spec": template}}
+        created = build(VM.api_version, VM.kind, vm, namespace, spec=spec)
         return str(self.server.put(created)["metadata"]["uid"])
 
     def status(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
@@ -184,12 +181,14 @@ def manifest(
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm,
         "uid": uid or f"uid-{namespace}-{vm}", "controller": True, "blockOwnerDeletion": True,
     }  # fmt: skip
-    metadata = {
-        "name": name or f"{vm}.podnet", "namespace": namespace, "ownerReferences": [owner],
-        "labels": {"kubevirt.io/vm": vm}, "finalizers": ["kubevirt.io/persistent-ipam"],
-    }  # fmt: skip
-    created = {
-        "apiVersion": IPAM_CLAIM.api_version, "kind": IPAM_CLAIM.kind, "metadata": metadata,
+    parts: Manifest = {
+        "metadata": {
+            "ownerReferences": [owner],
+            "labels": {"kubevirt.io/vm": vm},
+            "finalizers": ["kubevirt.io/persistent-ipam"],
+        },
         "spec": {"network": network, "interface": "", **spec},
-    }  # fmt: skip
-    return created | ({"status": status} if status else {})
+        **({"status": status} if status else {}),
+    }
+    names = name or f"{vm}.podnet", namespace
+    return build(IPAM_CLAIM.api_version, IPAM_CLAIM.kind, *names, **parts)

@@ -8,9 +8,9 @@ from claims.models import NAD, Network
 from claims.networks.handlers import NetworkAttachmentDefinitions, UserDefinedNetworks
 from pools.models import Connection, Mode, PoolCIDR, ReservedRange, SyncRun
 from tests.kube import gateways
+from tests.kube.manifests import Manifest, build
 from tests.reconcile.registered import RegisteredCluster
 
-Manifest = dict[str, Any]
 SUBNET = "10.0.0.0/16"
 
 
@@ -90,29 +90,21 @@ def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -
         "ipam": {"lifecycle": "Persistent"},
         **layer2,
     }
-    result: Manifest = {
-        "apiVersion": "k8s.ovn.org/v1",
-        "kind": "ClusterUserDefinedNetwork",
-        "metadata": {"name": name},
-        "spec": {
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
-            "network": {
-                "topology": "Layer2",
-                "layer2": {key: value for key, value in part.items() if value is not None},
-            },
+    spec = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
+        "network": {
+            "topology": "Layer2",
+            "layer2": {key: value for key, value in part.items() if value is not None},
         },
     }
-    return result | ({"status": status} if status else {})
+    parts = {"status": status} if status else {}
+    return build("k8s.ovn.org/v1", "ClusterUserDefinedNetwork", name, spec=spec, **parts)
 
 
 def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifest:
     part = {"role": "Primary", "subnets": list(subnets or (SUBNET,))}
-    return {
-        "apiVersion": "k8s.ovn.org/v1",
-        "kind": "UserDefinedNetwork",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"topology": "Layer2", "layer2": part},
-    }
+    spec = {"topology": "Layer2", "layer2": part}
+    return build("k8s.ovn.org/v1", "UserDefinedNetwork", name, namespace, spec=spec)
 
 
 def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) -> Manifest:
@@ -129,9 +121,5 @@ def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) ->
         **config,
     }
     text = config.get("config") or json.dumps({k: v for k, v in defaults.items() if v is not None})
-    return {
-        "apiVersion": "k8s.cni.cncf.io/v1",
-        "kind": "NetworkAttachmentDefinition",
-        "metadata": {"name": nad_name, "namespace": namespace},
-        "spec": {"config": text},
-    }
+    kind = "NetworkAttachmentDefinition"
+    return build("k8s.cni.cncf.io/v1", kind, nad_name, namespace, spec={"config": text})

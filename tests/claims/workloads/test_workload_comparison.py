@@ -14,6 +14,7 @@ from tests.claims.networks import ovn
 from tests.claims.workloads.kubevirt import MAC, KubeVirt
 from tests.claims.worlds import BY
 from tests.edges.api import Api
+from tests.kube.manifests import build
 
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
@@ -139,7 +140,7 @@ def test_an_address_of_a_claim_that_another_runs_with() -> None:
 
 # --- A MAC address or an address of two workloads: a finding, an alert, a reason in the lists, and
 # no ready wave
-RESTORED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dr"}}
+RESTORED = build("v1", "Namespace", "dr")
 OTHER = "02:00:00:00:00:0b"
 FOUND = "workload_duplicate"
 
