@@ -163,11 +163,10 @@ def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.exhaustive
 def test_the_newest_events_of_many_read_their_own_rows_only(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, network: Network
 ) -> None:
     """Not the whole table of events, of which there may be millions."""
     monkeypatch.setattr(event_filters, "MOST", 0)
-    network = worlds.network()
     pools.sync_pool(network, author=factories.BY)
     network = Network.objects.get(pk=network.pk)
     ippool = worlds.ippool(network)

@@ -131,9 +131,7 @@ def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
     assert world.held() == {}
 
 
-def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
-    world: World,
-) -> None:
+def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(world: World) -> None:
     world.serve("test", cidr="10.0.0.0/29")
     world.strip(world.claim("test"), world.claims)
     world.sync_until_missed()

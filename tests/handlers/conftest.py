@@ -7,12 +7,7 @@ import pytest
 from tests.handlers.fleet import Fleet
 from tests.handlers.node_world import World
 from tests.kube.api import Cluster
-from tests.kube.api_servers import (
-    erased,
-    pytest_generate_tests,
-    real_cluster,
-    server,
-)
+from tests.kube.api_servers import erased, pytest_generate_tests, real_cluster, server
 from tests.kube.fake import FakeCluster
 
 SHIPPED = "cilium.io_ciliumpodippools.v2"

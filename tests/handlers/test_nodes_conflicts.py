@@ -181,9 +181,7 @@ def test_one_node_that_may_not_be_written_does_not_keep_others_waiting(managed: 
 # --- What pages say of nodes: what they ask for and have, and who is in the way of a migration ----
 def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
     world.node(
-        "n1",
-        demands={"a": {4: 600, 6: 5}, "x": 1},
-        lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]},
+        "n1", demands={"a": {4: 600, 6: 5}, "x": 1}, lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]}
     )
     world.passed()
     (node,) = pod_cidrs.list_nodes(world.cluster.pk)

@@ -17,9 +17,10 @@ from pools.webhooks import configuration
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.handlers.conftest import PROPOSAL, SHIPPED
-from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
+from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import Manifest
 from tests.pools.conftest import Clock
 
 # A pool whose v2alpha1 object is deleted and made again in v2, while blocks are in use, loses

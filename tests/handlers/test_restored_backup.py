@@ -124,9 +124,7 @@ def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     _settled(world)
 
 
-def test_when_the_older_position_is_gone_the_nodes_are_listed_first(
-    world: CiliumWorld,
-) -> None:
+def test_when_the_older_position_is_gone_the_nodes_are_listed_first(world: CiliumWorld) -> None:
     world.connection.refresh_from_db()
     position = watchers.read(world.connection.positions, CiliumNodes.kind)
     assert position is not None

@@ -72,9 +72,7 @@ def test_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
     assert not Leak.objects.exists()
 
 
-def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
-    nodes: Nodes,
-) -> None:
+def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(nodes: Nodes) -> None:
     """The node goes on using the block: it is no leak, whatever pool its CIDR is in."""
     nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
     nodes.passed()

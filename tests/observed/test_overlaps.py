@@ -133,10 +133,7 @@ def test_with_a_vm_network_of_the_same_cluster() -> None:
     factories.pool("10.0.0.0/16", within=cluster, space=isolated, name="vms")
     observed(cluster, Role.NODE, "10.0.0.7/32")
     (overlap,) = overlaps.find_overlaps()
-    assert (overlap.severity, overlap.kinds) == (
-        OverlapSeverity.WARNING,
-        {OverlapKind.VM_NETWORK},
-    )
+    assert (overlap.severity, overlap.kinds) == (OverlapSeverity.WARNING, {OverlapKind.VM_NETWORK})
 
 
 def test_a_clash_inside_an_overlap_of_clusters_is_one_overlap_with_both() -> None:

@@ -7,10 +7,7 @@ import pytest
 
 from pools.core.observed import cluster_networks, secondary_networks
 from pools.core.observed.uses import MOST
-from pools.observed.cidrs import (
-    parse_eks_kube_proxy_config,
-    parse_kubeadm_config,
-)
+from pools.observed.cidrs import parse_eks_kube_proxy_config, parse_kubeadm_config
 from tests.observed import objects
 
 

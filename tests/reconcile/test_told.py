@@ -136,11 +136,7 @@ def test_a_kind_that_follows_is_asked_too(world: small.World) -> None:
         return ()
 
     pools.writes = record_context
-    tell(
-        world,
-        ("MODIFIED", world.fake.put(small.node("a", zone="z"))),
-        others=(pools,),
-    )
+    tell(world, ("MODIFIED", world.fake.put(small.node("a", zone="z"))), others=(pools,))
     (context,) = contexts
     assert context.from_watch
     assert context.changed_keys == {("", "a")}

@@ -4,13 +4,17 @@ import contextlib
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
+from unittest import mock
 
 from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile.handler import Handler
+from pools.core.kubernetes.resources import Resource
 from pools.models import Block, ManagedResource, Mode, SyncRun, Trigger
 from pools.platform import events
+from pools.platform.outbound import faults
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds
@@ -60,10 +64,7 @@ class World(RegisteredCluster):
         assert created.pool is not None
         pools.change(created.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), author=BY)
         for cidr in created.pool.cidrs.all():
-            first = cidr.cidr[1]
-            pools.reserve(
-                cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], author=BY
-            )
+            factories.reserve(created.pool, f"{cidr.cidr[1]}-{cidr.cidr[1]}")
         return created
 
     # --- the cluster ------------------------------------------------------------------------------
@@ -138,6 +139,19 @@ class World(RegisteredCluster):
         counts: Manifest = record.kinds[IPAM_CLAIM.kind]
         return counts
 
+    @contextlib.contextmanager
+    def without_vms(self) -> Iterator[None]:
+        """VirtualMachines cannot be listed meanwhile."""
+        real = ClusterClient.list
+
+        def partly(client: ClusterClient, resource: Resource, **more: Any) -> Any:
+            if resource.kind == VM.kind:
+                raise faults.Forbidden("no")
+            return real(client, resource, **more)
+
+        with mock.patch.object(ClusterClient, "list", partly):
+            yield
+
     def follow_claim(self, vm: str = "vm1", **more: Any) -> None:
         """A claim of the cluster, and a pass without any trouble."""
         self.claim(vm, **more)
@@ -181,14 +195,9 @@ def manifest(
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm,
         "uid": uid or f"uid-{namespace}-{vm}", "controller": True, "blockOwnerDeletion": True,
     }  # fmt: skip
-    parts: Manifest = {
-        "metadata": {
-            "ownerReferences": [owner],
-            "labels": {"kubevirt.io/vm": vm},
-            "finalizers": ["kubevirt.io/persistent-ipam"],
-        },
-        "spec": {"network": network, "interface": "", **spec},
-        **({"status": status} if status else {}),
-    }
+    metadata = {"ownerReferences": [owner], "labels": {"kubevirt.io/vm": vm}}
+    metadata["finalizers"] = ["kubevirt.io/persistent-ipam"]
+    spec = {"network": network, "interface": "", **spec}
+    parts: Manifest = {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
     names = name or f"{vm}.podnet", namespace
     return build(IPAM_CLAIM.api_version, IPAM_CLAIM.kind, *names, **parts)
