@@ -37,16 +37,12 @@ def fake(db: None) -> Iterator[FakeCluster]:
 @pytest.fixture
 def fleet(server: Cluster, db: None) -> Fleet:
     """The server as an observed cluster of the register."""
-    from tests.handlers.fleet import Fleet
-
     return Fleet(server)
 
 
 @pytest.fixture
 def world(fake: FakeCluster) -> World:
     """A cluster whose nodes are recorded, with the pool `a`."""
-    from tests.handlers.node_world import World
-
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
     return world

@@ -62,9 +62,8 @@ class Fleet(RegisteredCluster):
         return [str(span) for entry in entries for span in entry.reserved]
 
     def make(self, name: str, *cidrs: str, **settings: Any) -> Pool:
-        return factories.pool(
-            *cidrs, name=name, within=self.cluster, category="pod", mask=24, **settings
-        )
+        settings |= {"category": "pod", "mask": 24}
+        return factories.pool(*cidrs, name=name, within=self.cluster, **settings)
 
 
 def manifest(name: str, *cidrs: str, mask: int = 24, version: str = "v2", **spec: Any) -> Manifest:

@@ -85,9 +85,8 @@ def test_what_somebody_released_in_the_register_is_held_again(world: World) -> N
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-VECTORS = json.loads(
-    (pathlib.Path(__file__).parent.parent / "vectors" / "cilium.json").read_text(encoding="utf-8")
-)
+FILE = pathlib.Path(__file__).parent.parent / "vectors" / "cilium.json"
+VECTORS = json.loads(FILE.read_text(encoding="utf-8"))
 SCENARIOS = VECTORS["scenarios"]
 Nodes = dict[str, dict[str, Any]]
 
@@ -98,10 +97,8 @@ def _names(scenarios: list[Any]) -> list[str]:
 
 def _node(name: str, change: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
     """The node as its agent leaves it: what it requests, and of its entries what it keeps."""
-    node = manifest(
-        name,
-        demands={pool: {4: ipv4, 6: ipv6} for pool, (ipv4, ipv6) in change["requested"].items()},
-    )
+    demands = {pool: {4: ipv4, 6: ipv6} for pool, (ipv4, ipv6) in change["requested"].items()}
+    node = manifest(name, demands=demands)
     allocated = _allocated(before) if before else []
     if stored := change.get("allocated", allocated):
         node["spec"]["ipam"]["pools"]["allocated"] = stored
@@ -148,15 +145,13 @@ def test_the_model(scenario: dict[str, Any]) -> None:
                 del nodes[name]
             else:
                 nodes[name] = _node(name, change, nodes.get(name))
-                operator.allocate_to_node(
-                    ciliumnode.parse(_node(name, change | {"requested": {}}, nodes[name]))
-                )
+                without = _node(name, change | {"requested": {}}, nodes[name])
+                operator.allocate_to_node(ciliumnode.parse(without))
         for name, node in nodes.items():
             outcome = operator.allocate_to_node(ciliumnode.parse(node))
             node["spec"]["ipam"]["pools"]["allocated"] = operator.allocated_entries(name)
-            node["status"] = {
-                "ipam": {"operator-status": {"error": ciliumnode.error_text(outcome.errors)}}
-            }
+            error = {"error": ciliumnode.error_text(outcome.errors)}
+            node["status"] = {"ipam": {"operator-status": error}}
         _check(step, nodes)
 
 
@@ -192,11 +187,9 @@ def test_what_pod_cidrs_writes(scenario: dict[str, Any], fake: FakeCluster, cloc
 
 @pytest.mark.parametrize("row", VECTORS["usable"], ids=str)
 def test_what_the_agent_counts(row: dict[str, Any]) -> None:
-    counted = multipool.usable_addresses(
-        ip_network(row["block"]),
-        allow_first=row.get("allowFirstIP", False),
-        allow_last=row.get("allowLastIP", False),
-    )
+    first, last = (row.get(name, False) for name in ("allowFirstIP", "allowLastIP"))
+    block = ip_network(row["block"])
+    counted = multipool.usable_addresses(block, allow_first=first, allow_last=last)
     assert counted == row["usable"]
 
 
@@ -231,12 +224,8 @@ def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
 
 
 def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
-    from pools.register import pools
-
     world.follow_node("n1", lists={"a": ["10.9.0.0/24"]})
-    pools.add_cidr(
-        world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY
-    )
+    world.add_cidr("10.9.0.0/16")
     world.passed()
     assert world.held() == {"10.9.0.0/24": "n1"}
     assert not world.subjects_by_code()

@@ -35,10 +35,8 @@ class Machines(World):
 
     def run(self, *, dry: bool = False, without: str = "") -> SyncRun:
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]
-        return self.sync(
-            *(handler for handler in handlers if handler.kind != without),
-            trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
-        )
+        listed = [handler for handler in handlers if handler.kind != without]
+        return self.sync(*listed, trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE)
 
     def vm_with_claim(self, *ips: str, vm: str = "vm1") -> str:
         """A VM and the claim that it owns; the VM's uid."""
