@@ -246,13 +246,14 @@ def test_files_and_sheets_with_long_names_are_read() -> None:
 def test_lists_of_hosts_with_blanks() -> None:
     """As /etc/hosts and notes have them: an address, a blank, a name."""
     rows, _notes = read("10.0.0.0/24 Servers\n10.0.0.5 web1\n10.0.0.6\tdb 1\nfd00::7  web2\n")
-    assert [(texts.get(kind), texts.get("holder", kind)) for kind, texts in rows] == [
-        ("10.0.0.0/24", "prefix"),
-        ("10.0.0.5", "web1"),
-        ("10.0.0.6", "db 1"),
-        ("fd00::7", "web2"),
+    names = [texts.get("holder") or texts.get("description") for _kind, texts in rows]
+    assert names == ["Servers", "web1", "db 1", "web2"]
+    assert [(kind, texts.get(kind)) for kind, texts in rows] == [
+        ("prefix", "10.0.0.0/24"),
+        ("address", "10.0.0.5"),
+        ("address", "10.0.0.6"),
+        ("address", "fd00::7"),
     ]
-    assert rows[0][1]["description"] == "Servers"
 
 
 @pytest.mark.parametrize("begin", ["", "---\n", "\n"])
