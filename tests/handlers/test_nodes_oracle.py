@@ -1,6 +1,6 @@
 """Any life of nodes: what the handler writes is what Cilium's operator writes, error texts too.
 
-The operator is tests/core/cilium_operator.py, itself held to a naive one. Cooldown 0, one process;
+The operator is tests/core/cilium_operator.py, itself held to recorded answers. Cooldown 0, one process;
 pool `a` has CIDRs of 8 and 4 blocks of /30 (two addresses each), pool `b` one of 4. After each step
 every node is served, in the order in which the nodes were first seen. What the handler does otherwise
 on purpose is in other tests: it never takes from a node what no other node lists, it hands out at
