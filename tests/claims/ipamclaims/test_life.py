@@ -9,11 +9,9 @@ import pytest
 from claims.address_index import index
 from claims.ipamclaims import allocation, ingest
 from claims.models import IPAMClaim, IPAMClaimEvent, Workload
-from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import apply, storage
 from pools.models import ObservedObject
 from pools.platform import events
-from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both
 from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, World, manifest
@@ -29,9 +27,8 @@ def _gone(world: World, name: str = "vm1.podnet") -> None:
 def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
     network = world.network()
     world.claim()
-    running = worlds.workload(
-        network, "vm1", MAC, "10.0.0.3/24", vm_uid="uid-blue-vm1", pods=["launcher-a"]
-    )
+    names = {"vm_uid": "uid-blue-vm1", "pods": ["launcher-a"]}
+    running = worlds.workload(network, "vm1", MAC, "10.0.0.3/24", **names)
     world.passed()
     pod: Any = {"name": "launcher-a"} if definition == SHIPPED else "launcher-a"
     assert world.status()["ownerPod"] == pod
@@ -146,43 +143,13 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
-def test_a_list_that_fails_releases_nothing(
-    world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    world.network()
-    world.follow_claim()
-    _gone(world)
-
-    def fails(*_: object, **__: object) -> None:
-        raise fault("no")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "list", fails)
-        for _ in range(3):
-            world.run()
-            clock.advance(600)
-    assert world.held() == {"10.0.0.3": "blue/vm1"}
-
-
-@pytest.mark.exhaustive
-def test_nothing_is_granted_before_all_is_known(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_granted_before_all_is_known(world: World) -> None:
     """A kind that was seen before and cannot be listed now may hold addresses."""
     world.network()
     world.machine()
     world.passed()
     world.claim()
-    real = ClusterClient.list
-
-    def partly(self: ClusterClient, resource: Any, **more: Any) -> Any:
-        if resource.kind == "VirtualMachine":
-            raise faults.Forbidden("no")
-        return real(self, resource, **more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "list", partly)
+    with world.without_vms():
         world.run()
         assert (world.held(), world.status()) == ({}, {})
     world.passed()
@@ -246,10 +213,8 @@ def test_many_are_taken_in_with_few_statements(
     world: World, django_assert_max_num_queries: Any
 ) -> None:
     world.network("10.0.0.0/16")
-    result = [
-        world.handler.parse(manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}))
-        for n in range(1, 201)
-    ]
+    manifests = [manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}) for n in range(1, 201)]
+    result = [world.handler.parse(item) for item in manifests]
     with django_assert_max_num_queries(40), events.recorded_by(BY):
         ingest.ingest_claims(world.cluster, result, claims_managed=False)
     assert IPAMClaim.objects.count() == 200
