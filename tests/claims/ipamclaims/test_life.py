@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from claims.address_index import index
 from claims.ipamclaims import allocation, ingest
 from claims.models import IPAMClaim, IPAMClaimEvent, Workload
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import apply, storage
 from pools.models import ObservedObject
 from pools.platform import events
+from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both
 from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, World, manifest
@@ -140,6 +143,21 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
     world.claim("vm2")
     world.follow_claim()
     assert world.held() == {"10.0.0.3": "blue/vm1", "10.0.0.4": "blue/vm2"}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
+def test_a_list_that_fails_releases_nothing(
+    world: World, fault: type[faults.ClusterFault], clock: Clock
+) -> None:
+    world.network()
+    world.follow_claim()
+    _gone(world)
+    with mock.patch.object(ClusterClient, "list", side_effect=fault("no")):
+        for _ in range(3):
+            world.run()
+            clock.advance(600)
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
 @pytest.mark.exhaustive
