@@ -183,20 +183,6 @@ def test_any_object_is_read_or_refused(manifest: dict[str, Any]) -> None:
 
 # --- Rule `cluster-prefix-is-divided`: node and instance prefixes ---------------------------------
 @pytest.mark.parametrize(
-    ("prefix", "node", "instance"),
-    [
-        ("2001:db8:10::/48", "2001:db8:10::/64", "2001:db8:10:1::/64"),
-        ("2001:db8:10:100::/56", "2001:db8:10:100::/64", "2001:db8:10:101::/64"),
-        ("2001:db8:10:2::/63", "2001:db8:10:2::/64", "2001:db8:10:3::/64"),
-        ("2001:db8:10::/64", "2001:db8:10::/80", "2001:db8:10:0:1::/80"),
-    ],
-)
-def test_defaults(prefix: str, node: str, instance: str) -> None:
-    divided = blocks.divide_cluster_prefix(ip_network(prefix))
-    assert [str(part) for part in divided] == [node, instance]
-
-
-@pytest.mark.parametrize(
     ("prefix", "part_text", "other"),
     [
         ("2001:db8::/48", "2001:db8:0:7::/64", "2001:db8:0:1::/64"),

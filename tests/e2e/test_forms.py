@@ -123,7 +123,7 @@ def test_a_new_wave_needs_a_name(visit: Visit) -> None:
     network = worlds.network("cluster_udn_wave", subnets=("10.96.0.0/24",), of=factories.cluster())
     user = get_user_model().objects.get(username="admin")
     row = drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.96.0.66")
-    written: VMImport = drafts.draft(network, row, user=user, commit_wanted=True, author=worlds.BY)
+    written: VMImport = drafts.draft(network, row, user=user, commit_wanted=True)
     Wave.objects.all().delete()
     visit.open(f"/admin/pools/import/{written.pk}/change/")
     visit.page.get_by_role("button", name="Add the VMs to the wave").click()

@@ -45,12 +45,8 @@ class Both:
 
     def __init__(self) -> None:
         self.cluster = factories.cluster()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster,
-            due_at=Now(),
-            mode=Mode.MANAGED,
-            managed_resources=MANAGED_RESOURCES,
-        )
+        managed = {"mode": Mode.MANAGED, "managed_resources": MANAGED_RESOURCES}
+        self.connection = Connection.objects.create(cluster=self.cluster, due_at=Now(), **managed)
         self.handler = CiliumNodes()
         self.operator = cilium_operator.Operator()
         self.operator.finish_restore()
@@ -126,10 +122,7 @@ class Both:
         node = copy.deepcopy(self.nodes.get(name) or manifest(name))
         demand = ciliumnode.parse(node)
         demands = {pool_name: dict(needed) for pool_name, needed in demand.requested.items()}
-        lists = {
-            pool_name: [str(cidr) for cidr in cidrs]
-            for pool_name, cidrs in demand.held_cidrs().items()
-        }
+        lists = {item: [str(cidr) for cidr in cidrs] for item, cidrs in demand.held_cidrs().items()}
         if verb == "ask":
             demands[pool] = {4: number}
         elif verb == "give back":
