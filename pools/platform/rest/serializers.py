@@ -175,8 +175,9 @@ def _validate_field(
     if value is empty:
         if field.required and not partial:
             raise errors.InvalidInput.for_field("", "required", _required_message(field))
-        if partial or field.default is empty:
-            return
+        if not partial and field.default is not empty:
+            values[field.source or ""] = field.get_default()
+        return
     if value is None:
         values[field.source or ""] = None
         return
