@@ -103,9 +103,9 @@ class Representation(Serializer):
 
 
 class ByFamilySerializer(Representation):
-    """What a pool has of IPv4, of IPv6 or of both; it is made of a dict by the number of the family."""
+    """What a pool has of IPv4, of IPv6 or of both."""
 
-    def to_representation(self, instance: Any) -> dict[str, Any]:
+    def to_representation(self, instance: Mapping[int, Any]) -> dict[str, Any]:
         return super().to_representation(
             {f"ipv{family}": value for family, value in instance.items()}
         )
