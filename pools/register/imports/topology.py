@@ -91,6 +91,7 @@ def resolve(
     inside = (row for level in levels.values() for row in level.inside)
     bad = (row for row, _ in located if row.verdict in _BAD)
     in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
+    in_use += [use for row in rows for use in left_out.utilized(row)]
     in_use = [place for use in in_use for place in _in_clusters(use, levels, destinations)]
     in_use += left_out.of_other_holders(located, destinations.register_import)
     number = max((row.number for row in rows), default=0) + 1
@@ -105,6 +106,7 @@ def _sort_rows(
     others: list[RegisterRow] = []
     in_use: list[left_out.Use] = []
     for row in rows:
+        in_use += left_out.mentions(row)
         is_left_out = left_out.is_left_out(row)
         if row.kind == "prefix":
             for version, first, last in left_out.spans(row):
