@@ -28,10 +28,10 @@ def _words(text: str) -> list[str]:
 # a field, the first in this order that has a text counts.
 _NAMES = {
     "prefix": (
-        "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
+        "prefix, cidr, subnet, network, ipv4 network, ipv6 network, ipv4 subnet, ipv6 subnet, ipv4 netz, ipv6 netz, aggregate, network address, network prefix, ip range, "
         "range, ip block, ip network, ip subnet, ipv4 cidr, ipv6 cidr, address range, ipv4 address range, "
         "ipv6 address range, address prefix, address space, präfix, subnetz, netzwerk, netz, netzadresse, "
-        "préfixe, réseau, sous réseau, adresse réseau, prefijo, red, subred, dirección de red, subnet address, subnet cidr, scopeid, scope id"
+        "préfixe, réseau, sous réseau, adresse réseau, prefijo, red, subred, dirección de red, subnet address, subnet cidr, scopeid"
     ),
     "mask": (
         "mask, netmask, subnet mask, network mask, prefix length, prefixlen, mask length, cidr mask, "
@@ -40,7 +40,7 @@ _NAMES = {
     ),
     "address": (
         "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
-        "ipv4, ipv6, host ip, hostaddr, ip adresse, adresse, adresse ip, dirección ip, dirección"
+        "ipv4, ipv6, host ip, hostaddr, ipaddr, ip adresse, adresse, adresse ip, dirección ip, dirección"
     ),
     "first": (
         "start address, start ip, start ip address, startrange, range start, first address, first ip, start, from, von, "
@@ -144,9 +144,10 @@ _PLACE = re.compile(r"(?=.*[.:])[0-9a-fA-F.:]+(?:/[0-9.]+)?")
 MENTIONS = "mentions"  # the field of what a row names beside its own addresses
 # The names of two columns that have the ends of a range, in plain form.
 _FIRST = re.compile(
-    r"(?:^| |dhcp|ip)(?:start|begin|first|from|von|anf|erst|deb|prem|inic|prim|desde|low)"
+    r"(?:^| |dhcp|ip)(?:start|begin|first|from|von|anf|erst|deb|prem|inic|prim|desde|low|min)"
 )
-_LAST = re.compile(r"(?:^| |dhcp|ip)(?:end|stop|last|to$|bis|letz|fin|dern|hasta|ult|high)")
+_LAST = re.compile(r"(?:^| |dhcp|ip)(?:end|stop|last|to$|bis|letz|fin|dern|hasta|ult|high|upp|max)")
+_LENGTH = re.compile("/?[0-9]{1,3}")
 _REMARKS = {"description", "note", "name", "holder", "dns_name", "owner", "status", "pool"}
 # The name of a column, its text, and whether it is read for something else: then only a range in it is an address.
 Cell = tuple[str, str, bool]
@@ -185,6 +186,9 @@ class Layout:
                 texts[name] = _join_places(name, list(by_column.values()))
             elif by_column:
                 texts[name] = next(iter(by_column.values()))
+            for text in by_column.values() if name == PREFIX else ():
+                if _LENGTH.fullmatch(text):  # Subnet and CIDR
+                    texts.setdefault("mask", text)
         return texts
 
     def others(self, cells: Sequence[str]) -> list[Cell]:
@@ -220,7 +224,9 @@ class Layout:
     @cached_property
     def _places(self) -> frozenset[int]:
         """The columns of which no text is looked through: they are read, and no remarks."""
-        return self.used_columns - self._remarks
+        ends = () if self.kind == RANGE else ("first", "last")  # one without the other
+        unread = frozenset(n for name in ends for n in self.columns.get(name, ()))
+        return self.used_columns - self._remarks - unread
 
     def unlike(self, cells: Sequence[str]) -> list[str]:
         """Return the names of columns with another text than the one that is read for their field."""

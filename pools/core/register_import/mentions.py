@@ -6,7 +6,7 @@ remark, or above the table; and `.10-.20` for 10.0.1.10-10.0.1.20 where the shee
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 
 from pools.core import spreadsheet_cells
 from pools.core.register_import import parsing
@@ -18,6 +18,8 @@ _HAS_PLACE = re.compile(
 )
 _NETWORK = re.compile(r"(?<![\w.])((?:[0-9]{1,3}\.){3})(?:[0-9]{1,3}|[xX*])?(?:[/_]([0-9.]+))?")
 _LAST = re.compile(r"(?<![\w.:])\.([0-9]{1,3})(?![\w.:])")
+_PREFIX = re.compile(r"(?<![\w.:])[0-9a-fA-F.:]+/[0-9]{1,3}(?![\w.]|\s*-)")
+_FREE = re.compile("usable|available|free|frei|verf|libre|dispon|nutzbar|host range|hosts")
 _TO = r"\s*(?:[-\u2013]|bis|to|au|al|a|hasta)\s*"
 _LAST_ONLY = re.compile(rf"([0-9]{{1,3}})(?:{_TO}([0-9]{{1,3}}))?")
 _RANGE_OF_LAST = re.compile(rf"(?<![\w.:/-])([0-9]{{1,3}}){_TO}([0-9]{{1,3}})(?![\w.:/-])")
@@ -62,8 +64,11 @@ def _mentions(cells: Iterable[Cell], base: str, texts: Mapping[str, str]) -> Ite
     for column, text, is_remark in cells:
         if not _HAS_PLACE.search(text) and "dhcp" not in column.lower():
             continue
+        if _FREE.search(column.lower()):
+            continue
         is_dhcp = "dhcp" in f"{column} {text}".lower()
-        spelled = _LAST.sub(rf"{base}\1", text) if base else text
+        spelled = _PREFIX.sub(_without_networks, text)
+        spelled = _LAST.sub(rf"{base}\1", spelled) if base else spelled
         if base and is_dhcp:
             spelled = _RANGE_OF_LAST.sub(rf"{base}\1-{base}\2", spelled)
         for version, first, last in parsing.find_spans(ADDRESS, {ADDRESS: spelled}):
@@ -72,6 +77,14 @@ def _mentions(cells: Iterable[Cell], base: str, texts: Mapping[str, str]) -> Ite
                 yield ends[0]
             elif first < last and (is_dhcp or not _is_whole(texts, version, first, last)):
                 yield "-".join(ends)
+
+
+def _without_networks(match: re.Match[str]) -> str:
+    """Return the text of a prefix but for a network, of which no address is in use."""
+    try:
+        return " " if ip_network(match[0]).num_addresses > 2 else match[0]
+    except ValueError:
+        return match[0]
 
 
 def _is_whole(texts: Mapping[str, str], version: int, first: int, last: int) -> bool:

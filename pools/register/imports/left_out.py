@@ -26,6 +26,9 @@ _NOT_IN_USE = {"not_in_use", "network_address", "broadcast_address"}
 _LONGEST_LABEL = 200
 _ADDRESSES = {4: IPv4Address, 6: IPv6Address}
 
+# Why addresses are withheld for a row that is imported.
+NAMED, UTILIZED = "named beside", "marked as utilized"
+
 Spans = list[tuple[int, int]]
 
 
@@ -58,14 +61,14 @@ def mentions(row: RegisterRow) -> Iterator[Use]:
     spans = parsing.find_spans(columns.ADDRESS, {columns.ADDRESS: text}) if text else ()
     for version, first, last in spans:
         space = (row.cluster_id or 0, row.space_name, version)
-        yield Use(row, space, first, last, "named beside")
+        yield Use(row, space, first, last, NAMED)
 
 
 def utilized(row: RegisterRow) -> Iterator[Use]:
     """Yield the prefix of a pool that the source has marked as full: it hands out none of its addresses."""
     if row.target == POOL and "mark_utilized" in row.details:
         space = (row.cluster_id or 0, row.space_name, row.first.version)
-        yield Use(row, space, int(row.first), int(row.last), "marked as utilized")
+        yield Use(row, space, int(row.first), int(row.last), UTILIZED)
 
 
 def spans(row: RegisterRow) -> list[tuple[int, int, int]]:
@@ -201,8 +204,10 @@ def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
         },
     )
     message = f"row {source.line} has it in use and is left out: nobody gets it"
-    if use.reason:
-        message = f"{use.reason} row {source.line}, and no row has it: nobody gets it"
+    if use.reason == NAMED:
+        message = f"row {source.line} names it, and no row has it: nobody gets it"
+    elif use.reason == UTILIZED:
+        message = f"row {source.line} says that its prefix is full: nobody gets it"
     row.problems = [{"code": "left_out", "message": message}]
     row.pool_name = place.pool_name
     row.pool_cidr_id = place.cidr.pk if place.cidr else None
