@@ -1,6 +1,8 @@
 """Exports of DHCP servers, other registers and sheets of people: what they say is in use is handed out to nobody."""
 
+import io
 import json
+import zipfile
 from typing import Any
 
 import pytest
@@ -90,6 +92,19 @@ def test_what_a_file_says_is_in_use_is_handed_out_to_nobody(
     contents: list[str], hosts: str
 ) -> None:
     assert free(*contents) == "".join(sorted({*"123456"} - {*hosts}))
+
+
+def test_a_sheet_that_nobody_can_read_keeps_its_addresses() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("10.3.0.0.csv", "Nr;Zweck\n1;10.3.0.2\n2;.3\n")
+        archive.writestr("nets.csv", PREFIX)
+    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    assert [note["code"] for note in draft.notes] == ["left_out"]
+    drafts.IMPORTS.commit(draft.pk, author=BY)
+    assert len(factories.drain(Pool.objects.get())) == 4
+    with pytest.raises(errors.InvalidInput, match="no header row"):
+        read("Nr;Zweck\n1;10.3.0.2\n")
 
 
 def test_a_list_of_all_addresses_says_which_are_free() -> None:

@@ -22,6 +22,8 @@ from pools.platform.imports.lifecycle import Certainty, Recognition
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
 _UNLIKE = "cells of the column {}, because another column of the same field counts"
+# A table beside others in which nobody knows the columns: its addresses are withheld.
+UNREAD = Layout("", "", {})
 _YAML_LIST = re.compile(r"(?:---\s+)?(- \w+:\s)")
 MORE_CELLS = (
     "ends of rows with more cells than the header: a text with the separator in it needs quotes"
@@ -64,19 +66,29 @@ def read_file(name: str, content: bytes, reading: Reading) -> None:
         _add_netbox_objects(name, pages, reading)
         return
     result = _tabulate(pages) if pages else _read_tables(content)
-    several = len(result.tables) + len(result.unread) > 1
-    for problem in result.problems:
-        reading.note(problem.code, problem.message)
-    for table in result.tables:
-        for note in table.notes:
-            reading.note(note.code, f"{name}: {note.message}" if table.name else note.message)
-        _read_rows(f"{name}: {table.name}" if several else name, table, reading)
-    for unread in result.unread:
-        message = f"the table {unread} has no column of prefixes or addresses, and is not read"
-        reading.note("left_out", f"{name}: {message}")
+    _add_tables(name, result, reading)
     if len(reading.rows) == before:
         message = "the file has a header and no rows below it"
         reading.note("no_rows", f"{name}: {message}" if name else message)
+
+
+def _add_tables(name: str, result: Tables[Layout], reading: Reading) -> None:
+    """Add the rows of tables, and note which are not read; what these name is that of the row before."""
+    several = len(result.tables) + len(result.unread) > 1
+    for problem in result.problems:
+        reading.note(problem.code, problem.message)
+    unread_tables = [table for table in result.tables if table.layout is UNREAD]
+    for table in result.tables:
+        for note in table.notes:
+            reading.note(note.code, f"{name}: {note.message}" if table.name else note.message)
+        if table.layout is not UNREAD:
+            _read_rows(f"{name}: {table.name}" if several else name, table, reading)
+    for table in unread_tables if reading.rows else ():
+        cells = [("", text, False) for _, row in table.rows() for text in _plain(row)]
+        mentions.add(reading.rows[-1].texts, cells, mentions.find_base(table.name))
+    for unread in (*result.unread, *(table.name for table in unread_tables)):
+        message = f"the table {unread} has no column of prefixes or addresses, and is not read"
+        reading.note("left_out", f"{name}: {message}")
 
 
 def _read_pages(content: bytes) -> list[Any]:
@@ -155,7 +167,7 @@ def _add_netbox_objects(name: str, pages: Sequence[Any], reading: Reading) -> No
 
 def _read_tables(content: bytes) -> Tables[Layout]:
     result = file_tables.read_tables(content, _find_header)
-    if not result.tables:
+    if all(table.layout is UNREAD for table in result.tables):
         raise file_error(
             "header",
             "no header row found: name the columns as NetBox, phpIPAM or Infoblox do, or for example "
@@ -210,6 +222,8 @@ def _find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, L
     if best is not None:
         return best
     layout = _find_list(first)
+    if layout is None and any(map(columns.has_place, first)):
+        layout = UNREAD
     return None if layout is None else (0, layout)
 
 
