@@ -18,7 +18,7 @@ _HAS_PLACE = re.compile(
 )
 _NETWORK = re.compile(r"(?<![\w.])((?:[0-9]{1,3}\.){3})(?:[0-9]{1,3}|[xX*])?(?:[/_]([0-9.]+))?")
 _LAST = re.compile(r"(?<![\w.:])\.([0-9]{1,3})(?![\w.:])")
-_PREFIX = re.compile(r"(?<![\w.:])[0-9a-fA-F.:]+/[0-9]{1,3}(?![\w.]|\s*-)")
+_PREFIX = re.compile(r"(?<![\w.:])[0-9a-fA-F.:]+/[0-9]{1,3}(?![\w.]|\s*-\s*[0-9])")
 _FREE = re.compile("usable|available|free|frei|verf|libre|dispon|nutzbar|host range|hosts")
 _TO = r"\s*(?:[-\u2013]|bis|to|au|al|a|hasta)\s*"
 _LAST_ONLY = re.compile(rf"([0-9]{{1,3}})(?:{_TO}([0-9]{{1,3}}))?")
