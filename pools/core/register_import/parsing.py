@@ -19,7 +19,7 @@ from pools.core.register_import.columns import ADDRESS, MENTIONS, PREFIX, RANGE
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
 # Held by nobody.
-_FREE = {"available", "free", "unused", "frei", "verfügbar", "libre", "disponible"}
+FREE = {"available", "free", "unused", "frei", "verfügbar", "libre", "disponible"}
 # NetBox writes the labels of its choices into CSV files, in the language of the user.
 _CHOICES = {
     **dict.fromkeys(("aktiv", "actif", "activo"), "active"),
@@ -276,9 +276,7 @@ def _parse_prefix_name(row: ParsedRow, name: str, description: str) -> None:
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
     """Decide who holds an address; a reserved address that nobody holds becomes a reserved range."""
     holder = values.get("holder") or values.get("dns_name") or values.get("owner") or ""
-    if (
-        _CHOICES.get(holder.lower(), holder.lower()) in _RESERVING | _FREE
-    ):  # a list of all addresses
+    if _CHOICES.get(holder.lower(), holder.lower()) in _RESERVING | FREE:  # a list of all addresses
         status, holder = _CHOICES.get(holder.lower(), holder.lower()), ""
     if _is_yes(values.get("gateway", "")) and not holder:
         row.target, row.description = RESERVED, row.description or "gateway"
@@ -289,6 +287,6 @@ def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> Non
         row.holder_id = (
             holder[:LONGEST_NAME] or row.description[:LONGEST_NAME] or str(row.first or "")
         )
-    if status in _FREE and not holder and not row.description:
+    if status in FREE and not holder and not row.description:
         message = f"the status {status} says that nobody holds the address"
         row.problems.append(FieldProblem("status", "not_in_use", message, status))

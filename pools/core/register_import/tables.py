@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, ip_address, ip_network, summarize_address_ran
 
 from pools.core import spreadsheet_cells
 from pools.core.addresses import Address
-from pools.core.register_import import columns, mentions
+from pools.core.register_import import columns, mentions, parsing
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 
 COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
@@ -51,6 +51,8 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
     if layout.kind == ADDRESS and (heading := read_heading(cells)):
         return heading
     texts = layout.values(cells)
+    if texts.get("status", "").lower() in parsing.FREE and "dhcp" in " ".join(cells).lower():
+        texts["status"] = "dhcp"  # free for a DHCP server
     if layout.format == "phpipam":
         if layout.kind == ADDRESS and [*texts] == [ADDRESS] and not _has_digit(texts[ADDRESS]):
             return Row(left_out=NO_HOSTS)
