@@ -63,6 +63,15 @@ IN_USE = {
     "a subnet that phpIPAM has as full": (["id,subnet,mask,sectionId,isFolder,isFull\n1,10.3.0.0,29,1,0,1\n"], "123456"),
     "a prefix that NetBox has as utilized": (["Prefix,Status,VRF,Mark Utilized\n10.3.0.0/29,Active,,True\n"], "123456"),
     "an address that only DHCP may give": ([PREFIX, "IP Address,Status,Type\n10.3.0.2,Unused,\n10.3.0.3,Unused,IPv4 DHCP Range\n"], "3"),
+    "Infoblox's WAPI": (
+        [
+            json.dumps({"result": [{"_ref": "network/Z", "network": "10.3.0.0/29", "network_view": "default"}]}),
+            json.dumps([{"_ref": "range/Z", "start_addr": "10.3.0.2", "end_addr": "10.3.0.3", "network": "10.3.0.0/29"}]),
+            json.dumps([{"_ref": "fixedaddress/Z", "ipv4addr": "10.3.0.5", "mac": "00:11:22:33:44:55"}]),
+        ],
+        "235",
+    ),
+    "the servers of a network": (["Subnet,DNS,NTP\n10.3.0.0/29,\"10.3.0.2, 10.3.0.3\",10.3.0.4\n"], "234"),
     "a range in a column of its own": (["Subnet,DHCP Range\n10.3.0.0/29,10.3.0.2 to 10.3.0.4\n"], "234"),
     "all hosts for DHCP": (["Subnet,DHCP Range\n10.3.0.0/29,10.3.0.1-10.3.0.6\n"], "123456"),
     "its ends in two columns": (["Netz;DHCP von;DHCP bis\n10.3.0.0/29;10.3.0.2;10.3.0.4\n"], "234"),

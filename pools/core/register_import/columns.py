@@ -40,15 +40,15 @@ _NAMES = {
     ),
     "address": (
         "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
-        "ipv4, ipv6, host ip, hostaddr, ipaddr, ip adresse, adresse, adresse ip, dirección ip, dirección"
+        "ipv4, ipv6, host ip, hostaddr, ipaddr, ipv4addr, ipv6addr, ip adresse, adresse, adresse ip, dirección ip, dirección"
     ),
     "first": (
-        "start address, start ip, start ip address, startrange, range start, first address, first ip, start, from, von, "
+        "start address, start ip, start ip address, startrange, start addr, range start, first address, first ip, start, from, von, "
         "startadresse, erste adresse, erste ip, adresse de début, première adresse, première ip, début, "
         "dirección inicial, ip inicial, primera dirección, inicio, desde"
     ),
     "last": (
-        "end address, end ip, end ip address, endrange, range end, last address, last ip, end, to, bis, endadresse, "
+        "end address, end ip, end ip address, endrange, end addr, range end, last address, last ip, end, to, bis, endadresse, "
         "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin, "
         "dirección final, ip final, última dirección, hasta"
     ),

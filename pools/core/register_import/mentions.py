@@ -23,6 +23,7 @@ _FREE = re.compile("usable|available|free|frei|verf|libre|dispon|nutzbar|host ra
 _TO = r"\s*(?:[-\u2013]|bis|to|au|al|a|hasta)\s*"
 _LAST_ONLY = re.compile(rf"([0-9]{{1,3}})(?:{_TO}([0-9]{{1,3}}))?")
 _RANGE_OF_LAST = re.compile(rf"(?<![\w.:/-])([0-9]{{1,3}}){_TO}([0-9]{{1,3}})(?![\w.:/-])")
+_ONLY = re.compile(r"[0-9a-fA-F.:,;/\s]+")
 _WORD = re.compile("[g-wyzG-WYZ]")
 _ADDRESSES = {4: IPv4Address, 6: IPv6Address}
 
@@ -71,9 +72,10 @@ def _mentions(cells: Iterable[Cell], base: str, texts: Mapping[str, str]) -> Ite
         spelled = _LAST.sub(rf"{base}\1", spelled) if base else spelled
         if base and is_dhcp:
             spelled = _RANGE_OF_LAST.sub(rf"{base}\1-{base}\2", spelled)
+        is_place = not is_remark or (_ONLY.fullmatch(text) and text != texts.get(PREFIX))
         for version, first, last in parsing.find_spans(ADDRESS, {ADDRESS: spelled}):
             ends = [str(_ADDRESSES[version](number)) for number in (first, last)]
-            if first == last and not is_remark and ends[0] not in own:
+            if first == last and is_place and ends[0] not in own:
                 yield ends[0]
             elif first < last and (is_dhcp or not _is_whole(texts, version, first, last)):
                 yield "-".join(ends)

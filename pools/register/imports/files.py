@@ -118,10 +118,10 @@ def _is_page(page: Any) -> bool:
 
 
 def _objects(pages: Sequence[Any]) -> Iterator[object]:
-    """Yield the objects of pages as NetBox, phpIPAM (`data`) and PowerShell (`value`) write them."""
+    """Yield the objects of pages as NetBox, phpIPAM (`data`), PowerShell (`value`) and Infoblox (`result`) write them."""
     for page in pages:
         lists = (
-            (page.get(key) for key in ("results", "data", "value"))
+            (page.get(key) for key in ("results", "data", "value", "result"))
             if isinstance(page, dict)
             else ()
         )
