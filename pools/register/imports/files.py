@@ -21,6 +21,7 @@ from pools.platform.imports.lifecycle import Certainty, Recognition
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
+_MOST_FIELDS = 500  # of objects that are no NetBox's
 _UNLIKE = "cells of the column {}, because another column of the same field counts"
 # A table beside others in which nobody knows the columns: its addresses are withheld.
 UNREAD = Layout("", "", {})
@@ -132,7 +133,8 @@ def _tabulate(pages: Sequence[Any]) -> Tables[Layout]:
     """Return a table of objects that are not NetBox's, with their fields as columns. Raises InvalidInput."""
     items = [item if isinstance(item, dict) else {} for item in _objects(pages)]
     header = [*dict.fromkeys(name for item in items for name in item)]
-    layout = columns.recognise(header)
+    layout = columns.recognise(header) if len(header) <= _MOST_FIELDS else None
+    _check_number(len(items))
     if layout is None:
         message = "expected prefixes, ranges or addresses as NetBox's REST API answers them"
         raise file_error("unsupported_document", message)
@@ -182,7 +184,8 @@ def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not 
     if _has_netbox_objects(pages):
         return Recognition("netbox-api", Certainty.PRODUCT, "the objects in it")
     result = _tabulate(pages) if pages else _read_tables(content)
-    table = max(result.tables, key=_certainty)
+    tables_read = [table for table in result.tables if table.layout is not UNREAD]
+    table = max(tables_read, key=_certainty)
     layout = table.layout
     header = table.above[-1][1] if table.above else ()
     evidence = f"the columns {', '.join(header[column] for column in sorted(layout.used_columns) if column < len(header))}"
@@ -310,9 +313,13 @@ def _with_custom_fields(layout: Layout, name: str, reading: Reading) -> Layout:
 
 
 def _add(reading: Reading, row: SourceRow) -> None:
-    if len(reading.rows) >= MOST_ROWS:
-        raise file_error("too_many_rows", f"an import may have at most {MOST_ROWS:,} rows")
+    _check_number(len(reading.rows) + 1)
     reading.rows.append(row)
+
+
+def _check_number(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise file_error("too_many_rows", f"an import may have at most {MOST_ROWS:,} rows")
 
 
 def _read_infoblox(
