@@ -92,8 +92,7 @@ IN_USE = {
 
 def free(*contents: str) -> str:
     """The last numbers of the addresses that are handed out after an import of all rows that can be."""
-    draft = sources.draft(*(content.encode() for content in contents), cluster=factories.cluster())
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+    sources.commit(sources.draft(*contents), skip_bad=True)
     return "".join(sorted(cidr[7] for cidr in factories.drain(Pool.objects.get())))
 
 
@@ -109,9 +108,9 @@ def test_a_sheet_that_nobody_can_read_keeps_its_addresses() -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("10.3.0.0.csv", "Nr;Zweck\n1;10.3.0.2\n2;.3\n")
         archive.writestr("nets.csv", PREFIX)
-    draft = sources.draft(stream.getvalue(), cluster=factories.cluster())
+    draft = sources.draft(stream.getvalue())
     assert [note["code"] for note in draft.notes] == ["left_out"]
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    sources.commit(draft)
     assert len(factories.drain(Pool.objects.get())) == 4
     with pytest.raises(errors.InvalidInput, match="no header row"):
         read("Nr;Zweck\n1;10.3.0.2\n")
@@ -128,7 +127,7 @@ def test_a_list_of_all_addresses_says_which_are_free() -> None:
         "10.3.0.4,,reserviert,10.3.0.0,29,255.255.255.248\n"
         "10.3.0.5,,Free,10.3.0.0,29,255.255.255.248\n"
     )
-    draft = sources.draft(subnets.encode(), addresses.encode(), cluster=factories.cluster())
+    draft = sources.draft(subnets, addresses)
     assert [code for code in codes(draft) if code[1] != "unchanged"] == [
         (4, "invalid", "not_in_use"),
         (6, "invalid", "not_in_use"),
@@ -146,7 +145,7 @@ NOT_IN_USE = {
 
 @pytest.mark.parametrize("content", NOT_IN_USE.values(), ids=NOT_IN_USE)
 def test_what_only_describes_a_prefix_withholds_nothing(content: str) -> None:
-    draft = sources.draft(content.encode(), cluster=factories.cluster())
+    draft = sources.draft(content)
     assert not {"address", "reserved"} & {row.target for row in sources.rows_of(draft)}
 
 
@@ -157,17 +156,17 @@ def test_what_a_row_names_is_released_with_it() -> None:
     assert codes(draft) == [(4, "new", "left_out")]
     assert sources.rows_of(draft)[-1].description == "named beside: 10.3.0.4"
     drafts.IMPORTS.correct_row(draft.pk, 4, {"holder": "db"}, author=BY)
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    sources.commit(draft)
     assert str(ReservedRange.objects.get().first) == "10.3.0.5"
-    drafts.IMPORTS.undo(draft.pk, author=BY)
+    sources.undo(draft)
     assert not ReservedRange.objects.exists()
-    drafts.IMPORTS.commit(sources.draft(file, cluster=cluster).pk, author=BY)
+    sources.commit(sources.draft(file, cluster=cluster))
     assert sources.counts(sources.draft(file, cluster=cluster)) == {"unchanged": 5}
 
 
 def test_the_name_of_a_scope_describes_its_range() -> None:
     assert [row.texts.get("name") for row in read(SCOPE).rows] == [None, "office"]
-    draft = sources.draft(SCOPE.encode(), cluster=factories.cluster())
+    draft = sources.draft(SCOPE)
     assert sources.rows_of(draft)[1].description == "office"
 
 
