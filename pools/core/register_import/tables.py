@@ -230,8 +230,8 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
     text = texts.get(kind, "")
     if kind == RANGE:
         # Of a table that names the ranges of some prefixes.
-        ends = texts.get("first", ""), texts.get("last", "")
-        is_range = PREFIX not in texts or (any(ends) and ends != _ends(texts))
+        span = texts.get("first", ""), texts.get("last", "")
+        is_range = PREFIX not in texts or (any(span) and span != _ends(texts))
         return Row(kind if is_range else PREFIX, texts)
     if kind == PREFIX and (prefix := _read_wide_prefix(text)):
         return Row(kind, {**texts, kind: prefix})
