@@ -22,6 +22,7 @@ from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workl
 from claims.models.imports import ImportTarget
 from claims.models.workloads import WorkloadKind
 from pools.models.imports import RowStatus
+from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 
 KEPT = "kept_address"  # what the entry or claim has completes the row
@@ -58,8 +59,17 @@ def _rows_sharing(vm_import: VMImport, rows: Sequence[VMRow]) -> list[VMRow]:
     shared = Q(number__in=[row.number for row in rows])
     shared |= Q(values__mac__in=[row.mac for row in rows if row.mac])
     shared |= Q(values__vm__in=[row.vm for row in rows if row.vm])
-    shared |= Q(values__ips__has_any_keys=[ip for row in rows for ip in row.ips])
+    hosts = [host for row in rows for host in matches.hosts(row.ips)]
+    with_host = database.rows(_WITH_HOST, [vm_import.pk, hosts], prepare=False)
+    shared |= Q(number__in=[number for (number,) in with_host])
     return list(vm_import.rows.filter(shared))
+
+
+# Without prefix lengths, in which the networks of a segment may differ.
+_WITH_HOST = """
+    SELECT number FROM pools_importrow, jsonb_array_elements_text(values -> 'ips') AS ip
+    WHERE source_import_id = %s AND split_part(ip, '/', 1) = ANY(%s)
+"""
 
 
 class _Validation:

@@ -183,6 +183,28 @@ def test_a_corrected_row_leaves_what_others_contradict() -> None:
     }
 
 
+def test_a_correction_ends_a_conflict_with_a_row_of_another_prefix_length() -> None:
+    """Two networks of one segment, one of which has a part of the other's subnet."""
+    localnet = {"topology": "localnet", "role": "secondary"}
+    wide = worlds.network("wide", subnets=("10.0.0.0/24", "fd00::/64"), **localnet)
+    part = worlds.network("part", subnets=("10.0.0.0/25", "fd00::/80"), **localnet)
+    for network in (wide, part):
+        config = {"physicalNetworkName": "physnet"}
+        network.nads.create(namespace="blue", name=network.name, config=config)
+    rows = [
+        row("a", mac(1), "10.0.0.11", "fd00::1", network="wide"),
+        row("b", mac(2), "10.0.0.11", "fd00::2", network="part"),
+        row("c", mac(3), "10.0.0.13", "fd00::2", network="wide"),
+    ]
+    mapping = {network.name: network.pk for network in (wide, part)}
+    of = drafts.draft(wide, *rows, mapping=mapping)
+    conflict = ("conflict", {"ip_twice_in_file"})
+    assert drafts.statuses(of) == {1: conflict, 2: conflict, 3: conflict}
+    ips = ["10.0.0.12", "fd00::4"]
+    import_drafts.IMPORTS.correct_row(of.pk, 2, {"ips": ips}, author=worlds.BY)
+    assert drafts.statuses(of) == dict.fromkeys((1, 2, 3), ("new", set()))
+
+
 def test_a_file_too_large_to_wait_for_waits_for_a_worker() -> None:
     network = worlds.network(subnets=("10.0.0.0/16",))
     of = drafts.draft(network, *drafts.many(2001))
