@@ -62,8 +62,7 @@ def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[st
         for network in networks:
             ipamclaims.require_fit(network)
     ippool_ids = _take_locks(vm_import, networks, author)
-    if vm_import.rows.filter(problems__contains=[{"code": validation.KEPT}]).exists():
-        import_rows.reread_rows(vm_import)  # what their entries have may have changed since
+    import_rows.reread_rows(vm_import)  # their networks and entries may have changed since
     validation.validate(vm_import)
     counts = states.count_rows(vm_import)
     states.check_rows(vm_import, counts)

@@ -153,7 +153,7 @@ def store(
 
 def _texts(interface: VMInterface) -> dict[str, Any]:
     """Return what a row of a file says, with the problems of the file itself and whether they refuse the row."""
-    texts = clean_texts({name: getattr(interface, name) for name in TEXTS})
+    texts = clean_texts({name: getattr(interface, name) for name in (*TEXTS, "vm_id")})
     if interface.problems:
         problems = [
             {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
@@ -189,10 +189,13 @@ def reread_rows(vm_import: VMImport) -> None:
 
 
 def save_resolved(rows: Sequence[VMRow], destinations: Destinations) -> None:
-    """Resolve rows by the texts that their file, or a correction, has, and store them."""
+    """Resolve rows by the texts that their file, or a correction, has, and store those that this changes."""
+    before = [None if row.pk is None else stored_rows.state(row) for row in rows]
     for row in rows:
         _resolve(row, destinations)
-    stored_rows.save(rows)
+    stored_rows.save(
+        row for row, state in zip(rows, before, strict=True) if stored_rows.state(row) != state
+    )
 
 
 def addresses_in_use(row: VMRow) -> Iterator[addresses.Address]:
