@@ -44,11 +44,11 @@ _CONSTANTS: dict[str, bool | None] = {
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a YAML text: its number from 0, its first line from 1, its object."""
+    """A document of a YAML text: its number from 0, its first line from 1, its object (or another of `roots`)."""
 
     index: int
     line: int
-    data: Any
+    data: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from claims.imports import drafts as import_drafts
+from claims.imports import drafts as import_drafts, formats
 from claims.models import Entry, Network, VMImport
 from claims.networks import networks
 from pools.core import errors
@@ -96,6 +96,34 @@ def test_a_network_that_was_deleted(network: Network, step: Callable[[VMImport],
     again = worlds.network()  # made again: it has another id
     import_drafts.change_mapping(of.pk, {"network": again}, author=BY)
     assert statuses(of)[1] == ("new", set())
+
+
+def test_a_port_group_that_another_import_has_mapped_elsewhere(network: Network) -> None:
+    """Nothing is written elsewhere than the draft says; the second commit is of what it says then."""
+    red = worlds.network("red", subnets=("10.0.0.0/16",))
+    upload = formats.rows_upload([row("web", mac(1), "10.0.0.11", network="VLAN 7")])
+
+    def mapped(**mapping: int) -> VMImport:
+        new = VMImport(cluster=network.cluster, namespace="blue", mapping=mapping)
+        return import_drafts.IMPORTS.create([upload], new, author=BY)
+
+    mapped(**{"VLAN 7": network.pk})
+    of = mapped()
+    mapped(**{"VLAN 7": red.pk})
+    with pytest.raises(errors.ImportHasBadRows, match="has changed since: 1"):
+        import_drafts.IMPORTS.commit(of.pk, skip_bad=True, author=BY)
+    assert (of.rows.get().network_id, Entry.objects.exists()) == (red.pk, False)
+    committed(of)
+    assert Entry.objects.get().ippool.network_id == red.pk
+
+
+def test_rows_of_which_none_was_good_in_the_draft_are_written(network: Network) -> None:
+    first = committed(draft(network, "10.0.0.11"))
+    of = drafts.draft(network, row("db", mac(2), "10.0.0.11"))
+    assert statuses(of) == {1: ("conflict", {"duplicate_ip"})}
+    import_drafts.IMPORTS.undo(first.pk, author=BY)
+    committed(of)
+    assert (Entry.objects.get().vm, of.rows.get().written) == ("db", True)
 
 
 def test_a_network_that_its_cluster_no_longer_has(network: Network) -> None:
