@@ -21,7 +21,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
-from claims.address_index import index
+from claims.address_index import block_sync, index
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
 from claims.imports import matches, rows as import_rows, validation
@@ -115,11 +115,11 @@ def _networks(rows: QuerySet[VMRow]) -> list[Network]:
 
 
 def _lock(networks: Sequence[Network]) -> dict[int, int]:
-    """Take the locks of the IPPools and the pools of networks, and return the IPPool ids by network id."""
-    ippools_ = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
-    ippool_ids = {ippool.network_id: ippool.pk for ippool in ippools_}
-    ingest.lock_pools(network.pk for network in networks)
-    return ippool_ids
+    """Take the locks of the pools and the IPPools of networks, and return the IPPool ids by network id."""
+    block_sync.lock_pools(network.pk for network in networks)
+    existing_ippools = IPPool.objects.filter(network__in=networks)
+    locked_ippools = existing_ippools.select_for_update().order_by("pk")
+    return {ippool.network_id: ippool.pk for ippool in locked_ippools}
 
 
 def _create_ippool(network: Network, author: events.Author) -> IPPool:
@@ -201,9 +201,9 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     leases.nudge(vm_import.cluster_id, patient=True)
     rows = vm_import.rows.filter(written=True)
     networks = list(rows.order_by().values_list("values__network", flat=True).distinct())
+    block_sync.lock_pools(pk for pk in networks if pk)
     locked_ippools = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
     ippools = {ippool.pk: ippool for ippool in locked_ippools}
-    ingest.lock_pools(pk for pk in networks if pk)
     check_not_in_use(vm_import)
     rows_done = 0
     for batch in stored_rows.in_batches(rows, BATCH):
