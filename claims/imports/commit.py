@@ -1,6 +1,6 @@
 """Commit a draft: write its entries or IPAMClaims in one transaction with few statements; and undo what was written.
 
-The commit takes all locks first, in the order of every other writer (the cluster's row, IPPools, pools).
+The commit takes all locks first, in the order of every other writer (the cluster's row, pools, IPPools).
 It then validates the rows again, so that it writes by the current state of the register. It leaves
 existing, equal objects alone: importing the same file twice changes nothing.
 
