@@ -196,7 +196,8 @@ def _require_last_writer(
 ) -> None:
     """Raise WrittenElsewhere if a field of our manager differs from what it wrote last, and still wants.
 
-    Two registers that both wrote it again would do so for ever, several times a second. Otherwise what was
+    Two registers that both wrote it again would do so for ever, several times a second (rule
+    `registers-do-not-fight`). Otherwise what was
     written last is forgotten: a write whose outcome remains unknown must not be taken for the last one.
     """
     uid = current["metadata"]["uid"]
