@@ -9,7 +9,7 @@ from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import Fleet, manifest
 from tests.kube.real import RealCluster
-from tests.real.owned_pools import A, B, C, KIND
+from tests.real.owned_pools import KIND, A, B, C
 
 pytestmark = pytest.mark.django_db
 
