@@ -24,7 +24,7 @@ def test_a_pool_that_another_register_changes_is_not_changed_back(
     assert fleet.counted()["written"] == 1
 
     other = ("apply", "--server-side", "--field-manager=cadastre", "-f", "-")
-    kubectl(*other, manifest=manifest("green", A, B, allowFirstIP=False, allowLastIP=False))
+    kubectl(*other, manifest=manifest("green", A, B))
     version = kube.object(KIND, "green")["metadata"]["resourceVersion"]
     for _ in range(3):
         assert fleet.counted()["written"] == 0

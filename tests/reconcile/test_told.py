@@ -1,5 +1,6 @@
 """Watch events; and in writes and findings an object fails alone and is named (rule `bad-object-fails-alone`)."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -115,6 +116,26 @@ def test_a_deletion_of_another_uid_is_nobodys_end(listed: Connection, nodes: sma
     run = tell(listed, nodes, ("DELETED", other))
     assert (nodes.forgotten, run.pk) == ([], None)
     assert small.names(listed) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "resources", [[], [{"name": "ciliumnodes", "verbs": ["get", "list", "watch"]}]]
+)
+def test_what_a_server_deletes_with_its_definition_is_not_gone(
+    resources: list[dict[str, Any]], fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    """A definition that is being deleted takes no new objects; its node goes on with its blocks."""
+    (row,) = small.rows(listed)
+    since = watch_position(listed)
+    body = json.dumps({"kind": "APIResourceList", "resources": resources}).encode()
+    fake.faults.add(path=r"/apis/cilium.io/v2$", body=body)
+    fake.remove("ciliumnodes", "a")
+    run = tell(listed, nodes, ("DELETED", row.manifest))
+    assert run.kinds["CiliumNode"]["code"] == "crd_missing"
+    assert (nodes.forgotten, small.names(listed)) == ([], ["a"])
+    assert watch_position(listed) == since
+    tell(listed, nodes, ("DELETED", row.manifest))
+    assert nodes.forgotten == ["a"]
 
 
 def test_what_we_wrote_ourselves_is_no_news(
