@@ -9,7 +9,7 @@ import http
 import json
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pools.clusters.reconcile import ingest, storage
@@ -25,6 +25,9 @@ ATTEMPTS = 5  # attempts after conflicts with other writers
 _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"}
 _Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
+_NOT_TRACKED = (
+    "before-first-apply"  # by whom API servers say that an object without managedFields is owned
+)
 
 log = logging.getLogger(__name__)
 
@@ -310,8 +313,11 @@ def find_differences(
     if write.how == "replace":
         return _replace_differences(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager
+    is_tracked = bool(managed_fields.parse(current or {}))
     return tuple(
         difference
+        if is_tracked or difference.observed is None
+        else replace(difference, managers=(_NOT_TRACKED,))
         for difference in differences.find_differences(
             desired_manifest, current or {}, structure=write.structure, manager=manager
         )
