@@ -208,7 +208,11 @@ def _require_last_writer(
     digest = storage.written_digest(context.cluster.pk, kind, uid, manager=write.manager)
     if not digest:
         return
-    is_ours = any(difference.managers == (write.manager,) for difference in field_differences)
+    # One that is gone may have been dropped by whoever wrote through an older version.
+    is_ours = any(
+        difference.managers == (write.manager,) and difference.observed is not None
+        for difference in field_differences
+    )
     if is_ours and digest == digest_of(desired_manifest):
         raise WrittenElsewhere
     with context.transaction():
