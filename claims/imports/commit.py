@@ -21,7 +21,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
-from claims.address_index import index
+from claims.address_index import block_sync, index
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
 from claims.imports import matches, rows as import_rows, validation
@@ -106,6 +106,7 @@ def _take_locks(
 ) -> dict[int, int]:
     """Take all locks, create missing IPPools, and return the IPPool ids by network id."""
     leases.nudge(vm_import.cluster_id, patient=True)
+    block_sync.lock_pools(network.pk for network in networks)
     ippool_ids: dict[int, int] = {}
     if vm_import.target == ImportTarget.IPPOOL:
         existing_ippools = (
@@ -117,7 +118,6 @@ def _take_locks(
                 name = ippool_name(network)
                 ippool = ippools.create(network.cluster, name, network.name, author=author)
                 ippool_ids[network.pk] = ippool.pk
-    ingest.lock_pools(network.pk for network in networks)
     return ippool_ids
 
 
@@ -189,9 +189,9 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     leases.nudge(vm_import.cluster_id, patient=True)
     rows = vm_import.rows.filter(written=True)
     networks = list(rows.order_by().values_list("values__network", flat=True).distinct())
+    block_sync.lock_pools(pk for pk in networks if pk)
     locked_ippools = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
     ippools = {ippool.pk: ippool for ippool in locked_ippools}
-    ingest.lock_pools(pk for pk in networks if pk)
     check_not_in_use(vm_import)
     rows_done = 0
     for batch in stored_rows.in_batches(rows, BATCH):

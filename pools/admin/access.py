@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -130,6 +131,18 @@ def users_within(user: Any) -> QuerySet[User]:
     for beyond in _beyond(user):
         more |= beyond.users
     return User.objects.exclude(pk__in=User.objects.filter(more).exclude(pk=user.pk).values("pk"))
+
+
+def is_last_superuser(user: User) -> bool:
+    """Return True if nobody else can sign in as a superuser; whoever else asks waits for the end of the transaction."""
+    rows = User.objects.filter(is_superuser=True, is_active=True, is_staff=True)
+    with transaction.atomic():
+        return [row.pk for row in rows.select_for_update()] == [user.pk]
+
+
+def is_needed_group(group: Group) -> bool:
+    """Return True if pages and sign-in know the group by its name: a role, or what owners of something join."""
+    return not other_groups(Group.objects.filter(pk=group.pk)).exists()
 
 
 class Named(forms.ModelForm[Any]):

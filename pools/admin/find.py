@@ -96,8 +96,10 @@ def view(request: HttpRequest) -> HttpResponse:
     if at and searched.text and (url := history_url(request, q=searched.text, at=at)):
         return HttpResponseRedirect(url)
     context, sections = _search(request, searched)
-    _, blank, name = searched.text.partition(" ")
-    if blank and not context and not sections:  # pages print `VM shop/web`: search without the kind
+    kind, _, name = searched.text.partition(" ")
+    if (
+        kind.isalpha() and name and not context and not sections
+    ):  # pages print `VM shop/web`: search without the kind
         context, sections = _search(request, search.parse(name))
     title = gettext("Find %(text)s") % {"text": searched.text} if searched.text else gettext("Find")
     return pages.page(
@@ -106,6 +108,7 @@ def view(request: HttpRequest) -> HttpResponse:
         title=title,
         searched=searched,
         nothing=bool(searched.text) and not context and not sections,
+        is_too_short=len(searched.text) < SHORTEST,
         sections=sections,
         history=history_url(request, q=searched.text),
         bar=time_bars.of_tenures(request, context.get("tenures", ())),

@@ -25,7 +25,7 @@ from unfold import admin as unfold, forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.admin import access
-from pools.models import DirectoryAccount
+from pools.models import DirectoryAccount, WebhookTarget
 from pools.platform import events, second_factor, sessions
 from pools.platform.admin import columns, display, large_tables, pages, related, row_forms
 from pools.platform.admin.columns import Column
@@ -55,6 +55,19 @@ class UserChangeForm(
         names = "\n".join(access.owned_names(row))
         return {**super()._read(row), "role": access.role_of(row), "namespaces": names}
 
+    def clean(self) -> Any:
+        """Refuse to lock the requester out, or the last superuser."""
+        values = super().clean()
+        closed = [name for name in ("is_active", "is_staff") if not self.cleaned_data.get(name)]
+        if self.instance.pk == self.requester.pk:
+            for name in closed:
+                self.add_error(name, gettext("You cannot lock yourself out."))
+        was_superuser = self.fields["role"].initial == access.SUPERUSER
+        is_superuser = self.instance.is_superuser and not closed
+        if was_superuser and not is_superuser and access.is_last_superuser(self.instance):
+            self.add_error("role", _last_superuser())
+        return values
+
 
 class UserAddForm(access.AccessFields, access.Named):
     """A user without a password, who sets one by a link; a service account does not sign in."""
@@ -77,7 +90,22 @@ class UserAddForm(access.AccessFields, access.Named):
 
 
 class GroupForm(access.Named, row_forms.ModelRowForm):
-    pass
+    def clean_name(self) -> str:
+        """Refuse another name for a group that is known by its name."""
+        name: str = self.cleaned_data["name"]
+        if (
+            self.instance.pk
+            and name != self.initial["name"]
+            and access.is_needed_group(self.instance)
+        ):
+            raise forms.ValidationError(
+                gettext("Users get their role by this group, so its name stays.")
+            )
+        return name
+
+
+def _last_superuser() -> str:
+    return gettext("This is the only superuser. Make somebody else a superuser first.")
 
 
 class _Account:
@@ -109,8 +137,35 @@ class _Account:
         """Remove bulk deletion: it does not check the permission for each row."""
         return {}
 
+    def deletion_refusal(self, request: HttpRequest, row: Any) -> str:
+        """Return why a row cannot be deleted; "" if it can."""
+        raise NotImplementedError
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what is deleted with a row, and with the last value why it cannot be."""
+        model_admin: Any = super()
+        *deleted, protected = model_admin.get_deleted_objects(objs, request)
+        refusals = [self.deletion_refusal(request, row) for row in objs]
+        return *deleted, [*protected, *filter(None, refusals)]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *arguments: Any, **options: Any
+    ) -> HttpResponse:
+        row = options.get("obj")
+        context["show_delete"] = row is None or not self.deletion_refusal(request, row)
+        model_admin: Any = super()
+        page: HttpResponse = model_admin.render_change_form(request, context, *arguments, **options)
+        return page
+
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-        return pages.django_deletion(request, context)
+        refusal = self.deletion_refusal(request, context["object"])
+        return pages.django_deletion(request, context, refusal)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete a row; the events of what ends with it, such as tokens, name the requester."""
+        model_admin: Any = super()
+        with events.recorded_by(pages.author(request)):
+            model_admin.delete_model(request, obj)
 
 
 ROLE = Column("role", _("role"), access.role_label)
@@ -269,10 +324,18 @@ class UserAdmin(_Account, _Users):
             raise PermissionDenied
         return user
 
+    def deletion_refusal(self, request: HttpRequest, row: User) -> str:
+        if row.pk == request.user.pk:
+            return gettext("You cannot delete your own account.")
+        return _last_superuser() if access.is_last_superuser(row) else ""
+
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """Delete a user; the events of the tokens that end with it name the requester."""
-        with events.recorded_by(pages.author(request)):
-            super().delete_model(request, obj)
+        """Lock what a sign-in, what sends a message, and a form lock before what belongs to it; then delete a user."""
+        accounts = DirectoryAccount.objects.filter(user=obj)
+        targets = WebhookTarget.objects.filter(user=obj)
+        for rows in (accounts, targets, User.objects.filter(pk=obj.pk)):
+            list(rows.order_by("pk").select_for_update())
+        super().delete_model(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -392,6 +455,10 @@ class GroupAdmin(_Account, _Groups):
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return super().has_delete_permission(request, obj) and self._is_within(request, obj)
+
+    def deletion_refusal(self, request: HttpRequest, row: Group) -> str:
+        is_needed = access.is_needed_group(row)
+        return gettext("Users get their role by this group, so it stays.") if is_needed else ""
 
     @staticmethod
     def _is_within(request: HttpRequest, group: Group | None) -> bool:

@@ -28,7 +28,7 @@ from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Cluster, Connection, Drift, ManagedResource, Now, ObservedObject
-from pools.platform import events
+from pools.platform import advisory_locks, events
 from pools.platform.outbound import faults
 
 LONGEST_REASON = 500
@@ -129,6 +129,7 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
     if observed_object is None:
         raise errors.NotFound(f"The cluster has no {cluster_object}.")
     with events.recorded_by(author):
+        advisory_locks.lock_plan(shared=True)  # the object may bring CIDRs
         leases.nudge(cluster_object.cluster.pk)
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:

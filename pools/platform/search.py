@@ -5,6 +5,7 @@ it to COLUMNS. PostgreSQL reads the table, which is quick up to some 100,000 row
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -24,6 +25,13 @@ from pools.core import addresses, errors
 LONGEST = 253
 _GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
+# An address as logs and URLs show it: `[2001:db8::1]:443`, `10.0.0.7:443`, `(10.0.0.7),`, `fe80::1%eth0`.
+_PASTED = re.compile(
+    r"(?:[a-z]+://)?[^\w:]*(\d+(?:\.\d+){3}|[0-9a-f:]*:[0-9a-f:.]+)(?:%\w+)?[^\w:]*(?::\d+)?\W*",
+    re.IGNORECASE,
+)
+# Texts are found by any part of them, so a star before or after them adds nothing: `10.20.*.*`, `*web*`.
+_STARS = re.compile(r"^\*+(?=[^*])|(?<=[^*])(?:[.:]?\*)+$")
 # Where unicast addresses are; an IPv6 address elsewhere, `::beef`, is a part of one.
 _UNICAST = [IPv6Network(text) for text in ("2000::/3", "fc00::/7", "fe80::/10")]
 
@@ -70,6 +78,7 @@ class SearchText:
 def parse(text: str) -> SearchText:
     """Parse a search text; never fails, as any other text is a name. A CIDR's host bits are ignored."""
     cleaned = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
+    cleaned = _STARS.sub("", unicodedata.normalize("NFC", cleaned))
     try:
         address = addresses.parse_address(cleaned, source=addresses.InputSource.TEXT)
         network = ip_network(address)
@@ -92,7 +101,20 @@ def parse(text: str) -> SearchText:
         if "/" in cleaned and _looks_like_address(cleaned):
             hint = error.message
     part = _parse_octets(cleaned) or _parse_groups(cleaned)
-    return SearchText(cleaned, part, is_part=True) if part else _parse_range(cleaned, hint)
+    if part:
+        return SearchText(cleaned, part, is_part=True)
+    return _parse_pasted(cleaned) or _parse_range(cleaned, hint)
+
+
+def _parse_pasted(text: str) -> SearchText | None:
+    match = _PASTED.fullmatch(text)
+    try:
+        address = (
+            addresses.parse_address(match[1], source=addresses.InputSource.TEXT) if match else None
+        )
+    except errors.InvalidInput:
+        return None
+    return SearchText(str(address), ip_network(address)) if address else None
 
 
 def _parse_range(text: str, hint: str) -> SearchText:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from pools.platform.admin import display
 from tests import people
 
 pytestmark = pytest.mark.django_db
@@ -129,3 +130,47 @@ def test_many_groups_are_a_menu_of_names() -> None:
     assert f"groups__id__exact={groups[2].pk}" not in page.content.decode()  # no link for each
     page = browser.get(url, {"groups__id__exact": groups[1].pk})
     assert [user.pk for user in page.context["cl"].result_list] == [member.pk]
+
+
+def test_nobody_locks_themselves_out() -> None:
+    """Neither by a deletion nor by the form; no page offers it."""
+    root = people.user(is_superuser=True)
+    people.user(is_superuser=True)
+    browser = people.signed_in(root)
+    delete = reverse("admin:auth_user_delete", args=[root.pk])
+    assert delete not in browser.get(display.url_of(root)).content.decode()
+    for answer in (browser.get(delete), browser.post(delete, {"post": "yes"})):
+        assert "You cannot delete your own account." in answer.content.decode()
+        assert "cad-button-danger" not in answer.content.decode()
+    for field in ("is_active", "is_staff"):
+        answer = change(browser, root, role="superuser", **{field: ""})
+        assert "You cannot lock yourself out." in answer.content.decode()
+    root.refresh_from_db()
+    assert root.is_active
+    assert root.is_staff
+
+
+def test_a_superuser_stays() -> None:
+    root = people.user(is_superuser=True)
+    browser = people.signed_in(root)
+    answer = change(browser, root, role="administrator")
+    assert "This is the only superuser." in answer.content.decode()
+    other = people.user(is_superuser=True)
+    assert change(browser, root, role="administrator").status_code == 302
+    assert list(User.objects.filter(is_superuser=True)) == [other]
+
+
+def test_the_groups_of_roles_stay() -> None:
+    browser = people.browser()
+    for name in ("viewer", "vm-owner"):
+        group = Group.objects.get(name=name)
+        delete = reverse("admin:auth_group_delete", args=[group.pk])
+        assert delete not in browser.get(display.url_of(group)).content.decode()
+        for answer in (browser.get(delete), browser.post(delete, {"post": "yes"})):
+            assert "so it stays" in answer.content.decode()
+        answer = browser.post(display.url_of(group), {"name": "watchers"})
+        assert "so its name stays" in answer.content.decode()
+        assert Group.objects.filter(name=name).exists()
+    team = Group.objects.create(name="team")
+    browser.post(reverse("admin:auth_group_delete", args=[team.pk]), {"post": "yes"})
+    assert not Group.objects.filter(name="team").exists()

@@ -171,10 +171,13 @@ def deletion(
     return confirmation(request, row, title=title, button=button, back=back, **context)
 
 
-def django_deletion(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
+def django_deletion(
+    request: HttpRequest, context: dict[str, Any], refusal: str = ""
+) -> TemplateResponse:
     """Return the page by which Django's own `delete_view` asks, with the numbers of rows that go with the row.
 
-    Their names are not shown: that of a session is the cookie of its browser.
+    Their names are not shown: that of a session is the cookie of its browser. With `refusal` the page says why it
+    is impossible, and has no button.
     """
     row = context["object"]
     effects = [
@@ -182,7 +185,9 @@ def django_deletion(request: HttpRequest, context: dict[str, Any]) -> TemplateRe
         for name, count in context["model_count"]
     ]
     reasons = [*map(str, context["protected"]), *map(str, context["perms_lacking"])]
-    if reasons:
+    if refusal:
+        effects = [refusal]
+    elif reasons:
         text = gettext("It cannot be deleted, because these objects belong to it: %(objects)s.")
         effects = [text % {"objects": ", ".join(reasons)}]
     return confirmation(

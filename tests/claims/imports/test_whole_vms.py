@@ -12,8 +12,6 @@ from tests.claims.imports import drafts
 from tests.claims.imports.drafts import counts, mac, row, statuses
 from tests.claims.worlds import BY
 
-pytestmark = pytest.mark.django_db
-
 CROWDED = "several_primary_interfaces"
 TWO_NICS = {
     "one port group": [row("db", mac(1), "10.0.0.11"), row("db", mac(2), "10.0.0.12")],
@@ -23,11 +21,6 @@ TWO_NICS = {
     ],
     "one without address": [row("db", mac(1), "10.0.0.11"), row("db", mac(2))],
 }
-
-
-@pytest.fixture
-def network() -> Network:
-    return worlds.network()
 
 
 def committed(network: Network, *rows: dict[str, Any]) -> Any:
@@ -81,10 +74,9 @@ def test_a_completed_file_changes_nothing_when_it_comes_again(dual: Network, ips
     entry = Entry.objects.get(mac=mac(1))
     again = drafts.draft(dual, *rows)
     assert counts(again) == {"unchanged": 2}
-    kept = ", ".join(ip for ip in entry.ips if ip.partition("/")[0] not in ips)
-    assert (
-        again.rows.get(number=1).reasons[0]["message"] == f"The registered address {kept} is kept."
-    )
+    stays = ", ".join(ip for ip in entry.ips if ip.partition("/")[0] not in ips)
+    message = again.rows.get(number=1).reasons[0]["message"]
+    assert message == f"The registered address {stays} is kept."
     import_drafts.assign_missing_families(again.pk, author=BY)
     import_drafts.IMPORTS.revalidate(again.pk, author=BY)
     assert counts(import_drafts.IMPORTS.commit(again.pk, author=BY)) == {"unchanged": 2}
@@ -112,13 +104,9 @@ def test_the_one_of_several_addresses_that_was_chosen_stays(network: Network) ->
 
 
 def test_no_free_address_is_one_of_the_file(network: Network) -> None:
-    rows = [
-        row("skipped", mac(1), "10.0.0.1"),
-        row("refused", mac(2), "10.0.0.2/16"),
-        row("odd", mac(3), "10.0.0.3:8080"),
-        row("new", mac(4)),
-    ]
-    draft = drafts.draft(network, *rows)
+    skipped, refused = row("skipped", mac(1), "10.0.0.1"), row("refused", mac(2), "10.0.0.2/16")
+    odd = row("odd", mac(3), "10.0.0.3:8080")
+    draft = drafts.draft(network, skipped, refused, odd, row("new", mac(4)))
     import_drafts.IMPORTS.skip_rows(draft.pk, [1], skipped=True, author=BY)
     import_drafts.assign_free_addresses(draft.pk, 4, author=BY)
     assert draft.rows.get(number=4).ips == ["10.0.0.4/24"]
