@@ -112,5 +112,5 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
     scope = namespaces.Scope(namespaces={network.cluster_id: frozenset({"red"})})
     rows = results.visible_rows(scope).filter(network=network).order_by(*results.ORDER)
     (shape,) = results.render_rows(list(rows.values()))
-    assert (shape["result"], shape["workload"]["name"]) == ("different", "mine")
+    assert (shape["result"], shape["workload"].name) == ("different", "mine")
     assert results.result_counts(network.pk, scope)["different"] == 1
