@@ -277,6 +277,7 @@ def change(
     with events.recorded_by(author):
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
+        attributes.lock_definitions(of_attributes)
         locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
         database.require_version(locked, version)
         network.custom_fields = locked.custom_fields
