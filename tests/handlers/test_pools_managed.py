@@ -24,7 +24,6 @@ from tests.handlers import fleet as fleets
 from tests.handlers.conftest import OLD, PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.handlers.node_world import World
-from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
@@ -120,13 +119,15 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
 
 
 def test_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
-    managed.make("green", A)
+    """Who removes a field does not own it."""
+    managed.make("green", A, reserved=["10.0.0.0-10.0.0.9"])
     managed.passed()
-    with gateways.to(managed.server) as gateway:
-        gateway.apply(gateways.POOLS, manifest("green", B, A), manager="cadastre")
+    managed.put(manifest("green", A))
     assert managed.counted()["written"] == 1
-    assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
-    assert (managed.cidrs("green"), managed.drift()) == ([A], [])
+    assert managed.there()["green"]["spec"]["ipv4"]["pool"] == [
+        reserved(A, ("10.0.0.0", "10.0.0.9"))
+    ]
+    assert (managed.ranges("green"), managed.drift()) == (["10.0.0.0-10.0.0.9"], [])
 
 
 def test_applying_makes_the_register_right(managed: Fleet) -> None:

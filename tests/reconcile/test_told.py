@@ -1,5 +1,6 @@
 """Watch events; and in writes and findings an object fails alone and is named (rule `bad-object-fails-alone`)."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -109,6 +110,26 @@ def test_a_deletion_of_another_uid_is_nobodys_end(listed: small.World) -> None:
     run = tell(listed, ("DELETED", other))
     assert (listed.nodes.forgotten, run.pk) == ([], None)
     assert listed.names() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "resources", [[], [{"name": "ciliumnodes", "verbs": ["get", "list", "watch"]}]]
+)
+def test_what_a_server_deletes_with_its_definition_is_not_gone(
+    resources: list[dict[str, Any]], listed: small.World
+) -> None:
+    """A definition that is being deleted takes no new objects; its node goes on with its blocks."""
+    (row,) = listed.rows()
+    since = watch_position(listed.connection)
+    body = json.dumps({"kind": "APIResourceList", "resources": resources}).encode()
+    listed.fake.faults.add(path=r"/apis/cilium.io/v2$", body=body)
+    listed.fake.remove("ciliumnodes", "a")
+    run = tell(listed, ("DELETED", row.manifest))
+    assert run.kinds["CiliumNode"]["code"] == "crd_missing"
+    assert (listed.nodes.forgotten, listed.names()) == ([], ["a"])
+    assert watch_position(listed.connection) == since
+    tell(listed, ("DELETED", row.manifest))
+    assert listed.nodes.forgotten == ["a"]
 
 
 def test_what_we_wrote_ourselves_is_no_news(listed: small.World) -> None:

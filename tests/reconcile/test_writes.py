@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from pools.clusters import drift as drifts
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core.kubernetes.resources import Manifest
 from pools.models import Drift, Trigger
+from tests import factories
+from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -88,6 +91,44 @@ def test_fields_of_another_manager_are_shown_and_not_forced(
     world.fake.put(small.node("a"), manager="kubectl")
     assert counted(world.reconcile()) == (1, 0)
     assert not Drift.objects.exists()
+
+
+def test_what_another_register_writes_as_cadastre_is_shown_and_not_written_back(
+    node: Manifest, world: small.World
+) -> None:
+    """Both would write it again for ever: two installations, or this one after a restore."""
+    world.nodes.writes = small.labelling("a")
+    assert counted(world.reconcile()) == (1, 0)
+    _label_as_cadastre(world.fake, "theirs")
+    for _ in range(2):
+        assert counted(world.reconcile()) == (0, 1)
+    drift = Drift.objects.get()
+    assert (drift.conflict_code, drift.observed) == ("written_elsewhere", "theirs")
+    assert "Another installation of Cadastre" in drift.conflict
+    # What somebody changes here is written, and so is what a person decides.
+    world.nodes.writes = small.labelling("a", value="new")
+    assert counted(world.reconcile()) == (1, 0)
+    _label_as_cadastre(world.fake, "theirs")
+    assert counted(world.reconcile()) == (0, 1)
+    node_object = drifts.ClusterObject(world.connection.cluster, "CiliumNode", "a")
+    drifts.apply(node_object, author=factories.BY)
+    assert counted(world.reconcile()) == (1, 0)
+    assert not Drift.objects.exists()
+
+
+def test_a_field_that_was_removed_is_written_again(node: Manifest, world: small.World) -> None:
+    world.nodes.writes = small.labelling("a")
+    for _ in range(2):
+        assert counted(world.reconcile()) == (1, 0)
+        world.fake.put(small.node("a", zone="z"), manager="kubectl")
+
+
+def _label_as_cadastre(fake: FakeCluster, value: str) -> None:
+    """Of another installation, which has the same field manager."""
+    manifest = small.labelled("a", value).make({})
+    assert manifest is not None
+    with gateways.to(fake) as gateway:
+        gateway.apply(small.NODE, manifest, manager="cadastre")
 
 
 def test_fields_that_are_unknown_and_finalizers_of_others_are_kept(world: small.World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, Network
+from claims.models import Entry, Network, VMImport
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
 from pools.register import pools
@@ -166,3 +166,35 @@ def test_a_corrected_row_leaves_what_others_contradict(network: Network) -> None
     import_drafts.IMPORTS.correct_row(of.pk, 1, {"ips": ["10.0.0.12"]}, author=worlds.BY)
     twice = ("conflict", {"mac_twice_in_file"})
     assert drafts.statuses(of) == {1: ("new", set()), 2: twice, 3: twice}
+
+
+def _of_a_segment(*rows: dict[str, Any]) -> VMImport:
+    """A draft for two networks of one segment, one of which has a part of the other's subnets."""
+    localnet = {"topology": "localnet", "role": "secondary"}
+    wide = worlds.network("wide", subnets=("10.0.0.0/24", "fd00::/64"), **localnet)
+    part = worlds.network("part", subnets=("10.0.0.0/25", "fd00::/80"), **localnet)
+    for network in (wide, part):
+        config = {"physicalNetworkName": "physnet"}
+        network.nads.create(namespace="blue", name=network.name, config=config)
+    return drafts.draft(wide, *rows, mapping={"wide": wide.pk, "part": part.pk})
+
+
+def test_a_mac_on_two_networks_of_a_segment_is_a_conflict() -> None:
+    of = _of_a_segment(
+        row("a", mac(1), "10.0.0.11", "fd00::1", network="wide"),
+        row("b", mac(1), "10.0.0.12", "fd00::2", network="part"),
+    )
+    assert drafts.statuses(of) == dict.fromkeys((1, 2), ("conflict", {"mac_twice_in_file"}))
+
+
+def test_a_correction_ends_a_conflict_with_a_row_of_another_prefix_length() -> None:
+    of = _of_a_segment(
+        row("a", mac(1), "10.0.0.11", "fd00::1", network="wide"),
+        row("b", mac(2), "10.0.0.11", "fd00::2", network="part"),
+        row("c", mac(3), "10.0.0.13", "fd00::2", network="wide"),
+    )
+    conflict = ("conflict", {"ip_twice_in_file"})
+    assert drafts.statuses(of) == {1: conflict, 2: conflict, 3: conflict}
+    ips = ["10.0.0.12", "fd00::4"]
+    import_drafts.IMPORTS.correct_row(of.pk, 2, {"ips": ips}, author=worlds.BY)
+    assert drafts.statuses(of) == dict.fromkeys((1, 2, 3), ("new", set()))

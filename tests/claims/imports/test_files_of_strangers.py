@@ -10,6 +10,7 @@ from claims.imports import drafts as import_drafts
 from claims.models import Entry, Network
 from pools.core import errors
 from pools.models import ReservedRange
+from pools.platform import documents
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 from tests.claims.imports.drafts import mac, row
@@ -93,6 +94,20 @@ def with_capitals(value: Any) -> Any:
     return [with_capitals(item) for item in value] if isinstance(value, list) else value
 
 
+def ansible_vm() -> dict[str, Any]:
+    """A VM as vmware_vm_info registers it: its only port group is in the summary of another module."""
+    addresses = {MAC: {"ipv4": ["10.0.0.1"], "ipv6": []}}
+    names = {"guest_name": "web", "power_state": "poweredOn", "ip_address": "10.0.0.1"}
+    return {**names, "mac_address": [MAC], "vm_network": addresses}
+
+
+def ansible_guest() -> dict[str, Any]:
+    """A VM as vmware_guest_info and vm_info register it, which have its interfaces by number."""
+    nic = {"macaddress": MAC, "ipaddresses": ["10.0.0.1"], "portgroup_key": None, "summary": "blue"}
+    power = {"hw_power_status": "poweredOn", "hw_is_template": False}
+    return {**power, "hw_name": "web", "hw_interfaces": ["eth0"], "hw_eth0": nic, "ipv4": None}
+
+
 def ovirt_vm(devices_at: str) -> dict[str, Any]:
     """A VM of oVirt's REST API, whose guest's devices are at the VM or at its NIC."""
     ips = {"ip": [{"address": "10.0.0.1", "version": "v4"}]}
@@ -108,6 +123,9 @@ DOCUMENTS: dict[str, Any] = {
     "older govc": with_capitals({"virtualMachines": [govc_vm()]}),
     "oVirt, devices at the VM": {"vm": [ovirt_vm("vm")]},
     "oVirt, devices at its NIC": {"vm": [ovirt_vm("nic")]},
+    "Ansible": {"changed": False, "failed": False, "instance": ansible_guest()},
+    "Ansible, a loop": {"changed": False, "results": [{"item": "web", "instance": ansible_guest()}]},
+    "Ansible, under two names": {"changed": False, "guests": [ansible_guest()], "vms": [ansible_guest()]},
     "a VM of KubeVirt": virtual_machine(macAddress=MAC),
     "its instance": instance(virtual_machine()),
     "both in a list": {"kind": "List", "items": [virtual_machine(), instance(virtual_machine())]},
@@ -123,6 +141,46 @@ DOCUMENTS: dict[str, Any] = {
 def test_documents(document: Any) -> None:
     assert said(json.dumps(document)) == [WEB]
     assert not any(line.problems for line in corpus.read(json.dumps(document))[1])
+
+
+YAML = [name for name in DOCUMENTS if name.startswith("Ansible")]
+
+
+@pytest.mark.parametrize("document", [DOCUMENTS[name] for name in YAML], ids=YAML)
+def test_yaml_of_another_tool(document: Any) -> None:
+    assert said(documents.dump_yaml(document)) == [WEB]
+
+
+@pytest.mark.parametrize("write", [json.dumps, documents.dump_yaml])
+def test_addresses_of_ansible_stay_those_of_their_mac(write: Any) -> None:
+    networks = {
+        mac(2): {"ipv4": ["10.0.0.2"], "ipv6": ["2001:db8::2"]},
+        MAC: {"ipv4": [], "ipv6": []},
+    }
+    vm = ansible_vm() | {"mac_address": [MAC, mac(2)], "vm_network": networks}
+    rows = [("web", MAC, (), ""), ("web", mac(2), ("10.0.0.2", "2001:db8::2"), "")]
+    assert said(write([vm])) == said(write({"virtual_machines": [vm], "changed": False})) == rows
+
+
+def test_the_inventory_of_mtv_may_be_yaml() -> None:
+    text = json.dumps([corpus.vsphere_vm(1), corpus.vsphere_vm(2)])
+    assert said(documents.dump_yaml(json.loads(text))) == said(text) != []
+
+
+def test_a_title_with_a_colon_is_no_yaml() -> None:
+    assert said(f"VMs:\nVM;MAC;IP;Network\nweb;{MAC};10.0.0.1;blue\n") == [WEB]
+
+
+def test_a_vm_of_vcenters_rest_api_has_no_addresses() -> None:
+    nics = {"4000": {"mac_address": MAC, "backing": {"network_name": "blue"}}}
+    assert corpus.refused(json.dumps({"name": "web", "nics": nics})) == "unsupported_document"
+
+
+@pytest.mark.parametrize("ip", ["0.0.0.0", "::"])  # noqa: S104
+def test_an_interface_without_an_address_may_report_the_unspecified_one(ip: str) -> None:
+    (line,) = corpus.read(f"VM,MAC,IP\nweb,{MAC},{ip}\n")[1]
+    assert (line.ips, line.refused) == ((), False)
+    assert [problem.code for problem in line.problems] == ["unspecified_set_aside", "no_address"]
 
 
 def test_a_vm_of_another_tool_that_is_no_object_is_a_refused_row() -> None:

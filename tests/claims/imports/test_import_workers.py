@@ -19,6 +19,7 @@ from tests import eventually
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
 from tests.claims.worlds import BY
+from tests.concurrent import threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNT = 2_500
@@ -192,3 +193,31 @@ def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT
+
+
+def test_two_imports_at_once_into_a_network_without_an_ippool() -> None:
+    """The second one takes the IPPool that the first one creates, and sees what it has written."""
+    network = worlds.network(role="secondary")
+    web, db = (
+        drafts.row("web", drafts.mac(1), "10.0.0.11"),
+        drafts.row("db", drafts.mac(2), "10.0.0.12"),
+    )
+    twin = drafts.row("twin", drafts.mac(3), "10.0.0.11")
+    first, second = drafts.draft(network, web), drafts.draft(network, web, db, twin)
+
+    def commit(of: VMImport) -> VMImport:
+        return import_drafts.IMPORTS.commit(of.pk, skip_bad=True, author=BY)
+
+    results = threads.together(
+        [
+            threads.in_passing(lambda: commit(first), commit=True),
+            threads.meanwhile(lambda: commit(second)),
+        ]
+    )
+    assert not threads.failures(results)
+    assert drafts.counts(import_drafts.IMPORTS.get(second.pk)) == {
+        "new": 1,
+        "unchanged": 1,
+        "conflict": 1,
+    }
+    assert sorted(Entry.objects.values_list("vm", flat=True)) == ["db", "web"]

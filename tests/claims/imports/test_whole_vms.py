@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, Network
+from claims.models import Entry, Network, VMImport
 from claims.waves import readiness, waves
 from tests.claims import worlds
-from tests.claims.imports import drafts
+from tests.claims.imports import corpus, drafts
 from tests.claims.imports.drafts import counts, mac, row, statuses
 from tests.claims.worlds import BY
 
@@ -34,6 +34,26 @@ def test_two_interfaces_on_a_primary_network(network: Network, rows: list[Any]) 
     assert "new" not in {status for status, _codes in found.values()}
     Network.objects.update(role="secondary")
     assert not any(CROWDED in codes for _, codes in statuses(drafts.draft(network, *rows)).values())
+
+
+@pytest.mark.parametrize("role", ["primary", "secondary"])
+def test_two_vms_of_one_name_in_two_folders(network: Network, role: str) -> None:
+    """The ids of the source tell them apart; an interface of one of them has no conflict with its others."""
+    Network.objects.update(role=role)
+    numbers = {1: "vm-1", 2: "vm-1", 3: "vm-2"} if role == "secondary" else {1: "vm-1", 3: "vm-2"}
+    nics = [
+        corpus.nic(n, VM="web", **{"VM ID": vm, "IPv4 Address": f"10.0.0.1{n}", "IPv6 Address": ""})
+        for n, vm in numbers.items()
+    ]
+    new = VMImport(cluster=network.cluster, network=network, namespace="blue")
+    file = corpus.to_csv(corpus.rows(*nics)).encode()
+    of = import_drafts.IMPORTS.create([("", file)], new, author=BY)
+    assert statuses(of) == dict.fromkeys(statuses(of), ("conflict", {"vm_name_collision"}))
+    assert "web (vm-1), web (vm-2)" in of.rows.first().reasons[0]["message"]
+    for other in of.rows.filter(texts__vm_id="vm-2"):
+        import_drafts.IMPORTS.correct_row(of.pk, other.number, {"vm": "web-2"}, author=BY)
+    renamed = {number: ("new", set()) for number in statuses(of)}
+    assert statuses(of) == renamed
 
 
 def test_the_second_interface_in_another_import(network: Network) -> None:

@@ -111,6 +111,30 @@ def test_what_disagrees(observed: World) -> None:
     }
 
 
+def test_what_a_claim_has_beside_others_is_named(observed: World) -> None:
+    """Who else has an address, what the network keeps, and which addresses are outside."""
+    observed.network()
+    for vm, ips in {"vm1": ["10.0.0.8/24"], "vm2": ["10.0.0.8/24", "fd00::8/64"]}.items():
+        observed.claim(vm, status={"ips": ips})
+    observed.claim("vm3", status={"ips": ["10.0.0.1/24"]})
+    observed.passed()
+    rows = Finding.objects.filter(code__in=[findings.DUPLICATE, findings.OUTSIDE])
+    messages = {
+        (row.code, row.subject): row.message.partition(" has ")[2].partition(": ")[2] or row.message
+        for row in rows
+    }
+    assert messages == {
+        (findings.DUPLICATE, "blue/vm1.podnet"):
+            "The address 10.0.0.8 is also used by the IPAMClaim blue/vm2.",
+        (findings.DUPLICATE, "blue/vm2.podnet"):
+            "The address 10.0.0.8 is also used by the IPAMClaim blue/vm1.",
+        (findings.DUPLICATE, "blue/vm3.podnet"):
+            "The address 10.0.0.1 is also used by the gateway 10.0.0.1.",
+        (findings.OUTSIDE, "blue/vm2.podnet"):
+            "The IPAMClaim blue/vm2.podnet has fd00::8/64, outside of 10.0.0.0/24.",
+    }  # fmt: skip
+
+
 def test_names(observed: World) -> None:
     observed.network()
     observed.network("10.1.0.0/24", name="random_net")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import ip_network
 
 import pytest
@@ -243,6 +244,24 @@ def test_foreign_ones_are_left_alone(ovn: Ovn) -> None:
     ovn.follow(nad("prod", type="macvlan", name="tenant"))
     assert (ovn.nads("tenant"), ovn.problems()) == ([], {})
     assert ovn.network("tenant").gone_at is not None
+
+
+def test_a_list_of_one_plugin_makes_a_network_and_a_chain_does_not(ovn: Ovn) -> None:
+    """As OVN-Kubernetes reads a conflist; the network is called as the list."""
+    config = json.loads(nad("a", name="tenant")["spec"]["config"])
+    del config["name"]
+    chain = {"cniVersion": "1.1.0", "name": "chain", "plugins": [config, {"type": "tuning"}]}
+    alone = chain | {"name": "tenant", "plugins": [config]}
+    odd = chain | {"plugins": [None]}
+    ovn.follow(
+        *(
+            nad(name, config=json.dumps(text))
+            for name, text in {"a": alone, "b": chain, "c": odd}.items()
+        )
+    )
+    assert (ovn.names(), ovn.nads("tenant")) == (["tenant"], ["default/a"])
+    assert ovn.subnets("tenant") == [SUBNET]
+    assert ovn.problems() == {"c": "observed_object_invalid"}
 
 
 def test_a_broken_one_is_its_own_problem(ovn: Ovn) -> None:
