@@ -72,8 +72,8 @@ hypothesis.settings.load_profile("suite")
 _HERE = pathlib.Path(__file__).parent
 # Folders in which each test has a database, unless it says which kind.
 _WITH_DATABASE = {
-    "alerts", "checks", "claims", "dashboard", "handlers", "history", "lists", "metrics",
-    "observed", "pools", "reconcile", "register_imports", "security", "signon",
+    "alerts", "checks", "claims", "dashboard", "edges", "handlers", "history", "lists",
+    "metrics", "observed", "pools", "reconcile", "register_imports", "security", "signon",
 }  # fmt: skip
 
 

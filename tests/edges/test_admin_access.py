@@ -15,7 +15,6 @@ from pools.models import DirectoryAccount, Preferences
 from tests import people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 PASSWORD = "a password of the tests"
 ADD = "/admin/auth/user/add/"
 

@@ -8,8 +8,6 @@ from django.urls import reverse
 from pools.models import AllocationRequest, Block, Event, Pool
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture(autouse=True)
 def _no_broker(settings: Any) -> None:

@@ -13,7 +13,6 @@ from pools.models import Block, Cluster, Pool, PoolCIDR, ReservedRange
 from tests import factories, people
 from tests.core import catalogue
 
-pytestmark = pytest.mark.django_db
 WITHIN = {4: "10.0.0.0/8", 6: "fd00::/16"}
 Post = tuple[str, dict[str, Any], str]  # URL, what is posted, the field with the value
 

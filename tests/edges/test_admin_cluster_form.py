@@ -9,8 +9,6 @@ from pools.models import Cluster, Event, Pool
 from tests import factories, people
 from tests.edges.api import PREFIX
 
-pytestmark = pytest.mark.django_db
-
 
 def _url(cluster: Cluster) -> str:
     return reverse("admin:pools_cluster_edit", args=[cluster.pk])

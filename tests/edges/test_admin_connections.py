@@ -17,7 +17,6 @@ from tests import factories, people
 from tests.kube import certificates, kubeconfigs
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
 HELD = re.compile(r'name="held" value="([^"]+)"')
 
 

@@ -9,7 +9,6 @@ from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObjec
 from pools.platform.conditions import evaluation
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 EVIL = '<img src=x onerror="alert(1)">'
 LISTS = ("drift", "observedobject", "finding", "syncrun", "cluster")
 

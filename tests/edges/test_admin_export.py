@@ -10,8 +10,6 @@ from django.urls import reverse
 from pools.platform.admin import export
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def rows(name: str, permissions: Any = people.VIEWER, **query: Any) -> list[dict[str, str]]:
     url = reverse(f"admin:pools_{name}_export", query=query)

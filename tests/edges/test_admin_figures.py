@@ -13,8 +13,6 @@ from pools.models import Now, ObservedObject
 from pools.platform.admin import display
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.parametrize(
     ("addresses", "family", "text"),

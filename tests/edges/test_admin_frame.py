@@ -10,8 +10,6 @@ from django.urls import reverse
 from pools.platform.admin import lists
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def path_and_heading(page: str) -> str:
     """Return the path of a page and its heading, of which there is one."""

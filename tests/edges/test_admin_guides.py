@@ -10,8 +10,6 @@ from pools.models import Cluster
 from pools.platform.conditions import evaluation
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def cluster() -> Cluster:

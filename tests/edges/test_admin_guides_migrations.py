@@ -10,7 +10,6 @@ from django.urls import reverse
 from pools.models import CIDRMigration, Connection, Event, Now, Pool
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 OLD, NEW = "10.20.0.0/28", "10.30.0.0/28"
 
 

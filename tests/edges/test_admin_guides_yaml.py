@@ -14,7 +14,6 @@ from tests import factories, people
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
 BY = events.Author("tester", "command")
 
 

@@ -5,8 +5,6 @@ from django.urls import reverse
 
 from tests import people
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.parametrize(
     ("text", "says"), [("next full moon", "last week"), ("2099-01-01", "future")]

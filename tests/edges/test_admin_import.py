@@ -9,8 +9,6 @@ from pools.models import Cluster, Pool
 from pools.register.demo import demo
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 GREEN = demo.GREEN_POOL_V2.decode()
 OVERLAPPING = GREEN.replace("green-pool", "red-pool")
 

@@ -17,8 +17,6 @@ from pools.platform import search
 from pools.platform.admin import display, large_tables
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def many(pool: Any, count: int) -> None:
     factories.ask(pool, *factories.holders(count))

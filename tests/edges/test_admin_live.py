@@ -8,7 +8,6 @@ from django.urls import reverse
 from pools.models import CIDRMigration, Pool
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 ASKED = {"HX-Trigger": "cad-live", "HX-Request": "true"}
 
 

@@ -13,7 +13,6 @@ from pools.cidr_migrations.progress import MigrationStep
 from pools.models import CIDRMigration, Pool
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 LIST = "admin:pools_cidrmigration_changelist"
 
 

@@ -17,8 +17,6 @@ from tests import factories, people
 from tests.claims import worlds
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
-
 
 def _container(text: str, name: str = "") -> None:
     containers.create(ip_network(text), name=name, author=factories.BY)

@@ -10,8 +10,6 @@ from pools.models import Pool, ReservedRange
 from pools.platform.admin import forms as fields
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 Row = tuple[str, str]
 
 

@@ -12,8 +12,6 @@ from pools.models import AllocationRequest, Block, Cluster, Environment, Now, Po
 from pools.register.allocator import requests
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def change(row: Any) -> str:
     return reverse(f"admin:pools_{row._meta.model_name}_change", args=[row.pk])

@@ -17,8 +17,6 @@ from pools.register.plan import containers
 from tests import factories, people
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.mark.parametrize(
     ("text", "network", "hint"),

@@ -11,8 +11,6 @@ from knox.models import AuthToken
 from pools.models import TokenScope
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
-
 
 def test_a_token_is_shown_once_and_then_never() -> None:
     client = people.browser(people.VIEWER)

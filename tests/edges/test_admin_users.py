@@ -11,8 +11,6 @@ from knox.models import AuthToken
 from pools.platform.admin import display
 from tests import people
 
-pytestmark = pytest.mark.django_db
-
 MANAGES = ("view_user", "add_user", "change_user", "delete_user", "add_authtoken")
 
 

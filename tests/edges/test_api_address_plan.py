@@ -9,7 +9,6 @@ from pools.models import AddressSpace, Container, ObservedCIDR, Pool
 from tests import factories
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 POOL = {
     "prefix_length": 20, "purpose": "pool", "cluster": "prod", "name": "green", "category": "pod", "mask_size": 24,
 }  # fmt: skip

@@ -10,7 +10,6 @@ from pools.models import Cluster
 from tests.edges import api as apis
 from tests.observed.rows import observed
 
-pytestmark = pytest.mark.django_db
 MATCH = {
     "cluster", "space", "pool", "block", "state", "holder", "org", "env", "since", "until",
 }  # fmt: skip

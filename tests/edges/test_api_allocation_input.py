@@ -7,7 +7,6 @@ import pytest
 from pools.models import Block
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 A = apis.holder("a")
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a holder is null": ({"holders": [None]}, {"holders.0": "wrong_type"}),

@@ -9,7 +9,6 @@ import pytest
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 BLOCK = {
     "id", "cidr", "address", "pool", "cluster", "holder", "org", "env", "state", "allocated_at",
     "cooldown_until",

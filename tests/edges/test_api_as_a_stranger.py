@@ -14,8 +14,6 @@ from pools.platform.history.representation import EventSerializer
 from pools.register.demo import demo
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def test_an_uploaded_file_is_imported_once_under_its_key(api: apis.Api) -> None:
     def send(content: bytes) -> Any:

@@ -11,8 +11,6 @@ from pools.models import TokenUse
 from pools.platform.rest import authentication
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 def _get(authorization: str | bytes) -> Any:
     return Client().get(f"{apis.ROOT}pools/", headers={"Authorization": authorization})

@@ -9,8 +9,6 @@ from pools.models import Cluster, Pool
 from tests.core import catalogue
 from tests.edges.api import Api
 
-pytestmark = pytest.mark.django_db
-
 
 def _pool(cidr: Any, **more: Any) -> dict[str, Any]:
     family = "ipv6" if isinstance(cidr, str) and ":" in cidr else "ipv4"

@@ -4,8 +4,6 @@ import pytest
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def place(api: apis.Api) -> str:

@@ -14,7 +14,6 @@ from knox.models import AuthToken
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PACKAGE = "cadastre_client"
 LARGEST = 500_000  # bytes of the document
 

@@ -10,8 +10,6 @@ from pools.models import Cluster, Connection, Drift, Finding, Now, ObservedObjec
 from tests import people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def api() -> apis.Api:

@@ -12,7 +12,6 @@ from pools.platform.rest import token_scopes
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
 PLACE = "clusters/prod/connection/"
 
 

@@ -11,7 +11,6 @@ from django.test import Client
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 HEADERS = {"Authorization": "Token 0123456789abcdef"}
 
 

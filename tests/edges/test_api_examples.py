@@ -13,7 +13,6 @@ from tests.claims.access import answers
 from tests.edges.api import resolve
 from tests.security import everything, requests
 
-pytestmark = pytest.mark.django_db
 REFUSED = {"unknown_field", "wrong_type", "required", "conflicting_fields"}
 FORMATS = {
     "date-time": "2026-01-01T00:00:00.000Z", "date": "2026-01-01", "uuid": "3fa85f64-5717-4562-b3fc-2c963f66afa6",

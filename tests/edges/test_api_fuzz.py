@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 EXAMPLES = 8
 PROBLEM = {"type", "title", "status", "detail", "code", "request_id", "errors"}
 

@@ -7,7 +7,6 @@ import pytest
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
 CONFIG = {
     "ipam": "multi-pool",
     "routing-mode": "native",

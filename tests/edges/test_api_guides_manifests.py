@@ -6,8 +6,6 @@ import yaml
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
-
 
 def _pool(api: apis.Api, name: str, cidr: str, *ranges: str, **more: object) -> str:
     part = {"mask_size": 24, "cidrs": [{"cidr": cidr, "reserved_ranges": list(ranges)}]}

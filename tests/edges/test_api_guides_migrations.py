@@ -7,7 +7,6 @@ import pytest
 from pools.models import Event
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 OLD, NEW = "10.20.0.0/28", "10.30.0.0/28"
 
 

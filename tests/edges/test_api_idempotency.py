@@ -6,7 +6,6 @@ import pytest
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 PART = {"mask_size": 32, "cidrs": ["10.3.0.0/29"]}
 POOL = {"cluster": "prod", "name": "p", "category": "vm", "ipv4": PART}
 MANIFEST = """\

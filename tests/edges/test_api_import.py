@@ -8,8 +8,6 @@ from django.core.files import uploadedfile
 from tests.core.pod_pool_texts import HELM, PROPOSED, TODAY
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def api() -> apis.Api:

@@ -7,7 +7,6 @@ import pytest
 from pools.models import Cluster
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 MIB = 1024 * 1024
 
 BODIES: dict[str, tuple[bytes, int, str]] = {

@@ -10,8 +10,6 @@ from pools.register.demo import demo
 from tests import factories, people
 from tests.edges.api import PREFIX, Api
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def api(settings: Any) -> Api:

@@ -11,8 +11,6 @@ from django.db import connection
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def api() -> apis.Api:

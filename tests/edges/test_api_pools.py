@@ -6,7 +6,6 @@ import pytest
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 GREEN: dict[str, Any] = {
     "cluster": "prod",
     "name": "green-pool",

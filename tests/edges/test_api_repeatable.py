@@ -6,7 +6,6 @@ import pytest
 
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 HOST = {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True}
 
 

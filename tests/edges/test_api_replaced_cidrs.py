@@ -10,8 +10,6 @@ from pools.models import Pool
 from tests import people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 MERGED = (["10.130.0.0/24", "10.130.1.0/24"], ["10.130.0.0/23"])
 CASES = [
     (["10.130.0.0/24"], ["10.130.0.0/23"]),

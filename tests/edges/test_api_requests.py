@@ -7,8 +7,6 @@ import pytest
 from pools.register.allocator import requests
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def full(api: apis.Api) -> int:

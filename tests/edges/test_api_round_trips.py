@@ -15,7 +15,6 @@ from pools.models import Event, IdempotencyKey
 from tests.claims.access import two_worlds
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 WARM = 8  # statements are prepared when they come for the sixth time
 
 

@@ -12,8 +12,6 @@ from pools.models import Cluster, Pool, TokenScope
 from pools.platform.rest import token_scopes
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def fleet() -> apis.Api:

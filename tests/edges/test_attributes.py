@@ -12,7 +12,6 @@ from pools.models import Cluster, CustomField, Event, Pool
 from tests import people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 ALL = ["cluster", "pool", "cidr", "network", "container"]
 PART = {"mask_size": 24, "cidrs": ["10.20.0.0/16"]}
 POOL = {"cluster": "prod", "name": "green", "category": "pod", "ipv4": PART}

@@ -9,7 +9,6 @@ from pools.models import Environment, Event, Pool
 from pools.platform.admin import bulk_edit
 from tests import factories, people
 
-pytestmark = pytest.mark.django_db
 LIST = reverse("admin:pools_pool_changelist")
 DAY = {"change_cooldown_seconds": "on", "cooldown_seconds": "1 day", "reason": "new policy"}
 

@@ -12,8 +12,6 @@ from tests import factories, people
 from tests.claims import worlds
 from tests.observed import rows
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def browser() -> Client:

@@ -11,8 +11,6 @@ from django.core.management import CommandError, call_command
 from pools.models import Cluster, Connection
 from tests.kube.fake import FakeCluster
 
-pytestmark = pytest.mark.django_db
-
 
 def run(*arguments: str) -> str:
     """Both outputs of a verb; none may hold a credential (the tests look)."""

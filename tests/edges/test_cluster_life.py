@@ -1,7 +1,5 @@
 """From a kubeconfig to a healthy cluster and back, with the handlers of this installation."""
 
-import pytest
-
 from pools.clusters.reconcile import registry
 from pools.models import Connection
 from tests.edges import api as apis
@@ -9,7 +7,6 @@ from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
-pytestmark = pytest.mark.django_db
 PLACE = "clusters/prod/connection/"
 
 

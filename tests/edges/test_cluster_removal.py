@@ -10,7 +10,6 @@ from pools.models import AddressSpace, AllocationRequest, Block, Cluster, Enviro
 from tests import commands
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 FORCE = ("--force", "--reason", "the site burnt down")
 
 

@@ -14,7 +14,6 @@ from pools.models import Cluster, Pool, PoolCIDR, ReservedRange
 from tests import factories
 from tests.core import catalogue
 
-pytestmark = pytest.mark.django_db
 WITHIN = {4: "10.0.0.0/8", 6: "fd00::/16"}
 
 

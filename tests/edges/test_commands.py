@@ -8,7 +8,6 @@ from django.core.management import CommandError
 from pools.models import Cluster, Pool
 from tests import commands
 
-pytestmark = pytest.mark.django_db
 CFP_PROPOSED = """\
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool

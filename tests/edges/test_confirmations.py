@@ -12,7 +12,6 @@ from tests import people
 from tests.claims.access import answers
 from tests.security import everything, requests
 
-pytestmark = pytest.mark.django_db
 # The last part of the address of a page that ends something.
 ENDS = {
     "delete", "disconnect", "release", "reclaim", "rotate", "end-cooldown", "reset-second-factor",

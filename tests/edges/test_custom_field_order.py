@@ -11,8 +11,6 @@ from tests import people
 from tests.edges import api as apis
 from tests.security import everything
 
-pytestmark = pytest.mark.django_db
-
 RACK = {"name": "rack", "label": "Rack", "type": "number"}
 STAGE = {"name": "stage", "label": "Stage", "type": "choice", "choices": ["test", "live"]}
 NOTE = {"name": "note", "label": "Note", "type": "text"}

@@ -16,8 +16,6 @@ from pools.register.leaks import detection
 from pools.register.utilization import samples
 from tests import commands, factories
 
-pytestmark = pytest.mark.django_db
-
 
 def command(*options: str) -> str:
     return commands.output("demo", *options)

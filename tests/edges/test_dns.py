@@ -15,8 +15,6 @@ from pools.register import dns as names
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def api() -> apis.Api:

@@ -10,7 +10,6 @@ from pools.register.allocator import requests
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
 BODY = {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"}
 
 

@@ -11,8 +11,6 @@ from pools.register import clusters, pools
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def subjects() -> dict[str, Any]:

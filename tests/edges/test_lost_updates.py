@@ -16,7 +16,6 @@ from tests import people
 from tests.claims.access import answers
 from tests.security import everything, requests
 
-pytestmark = pytest.mark.django_db
 # The pages of forms that change a row, and for each the fields that the first and the second tab change.
 PAGES = {
     "pools/pool/{pods}/edit/": ("description", "owner"),

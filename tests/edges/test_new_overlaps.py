@@ -11,7 +11,6 @@ from tests import people
 from tests.edges.api import Api, refused
 from tests.security.requests import NETWORK
 
-pytestmark = pytest.mark.django_db
 TICK = {"accept_overlaps": "1"}
 GREEN = """
 apiVersion: cilium.io/v2

@@ -22,7 +22,6 @@ from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
-pytestmark = pytest.mark.django_db
 LEASES = {"pod-cidrs": "cilium-operator-resource-lock", "claims": "ovn-kubernetes-master"}
 CRDS = (
     "cilium.io_ciliumpodippools.v2",

@@ -10,8 +10,6 @@ from pools.models import AllocationRequest, Block, Pool
 from tests import factories, people
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def cooling_pool() -> Pool:

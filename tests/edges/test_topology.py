@@ -16,7 +16,6 @@ from pools.register.allocator import allocation
 from tests import factories, people
 from tests.claims import worlds
 
-pytestmark = pytest.mark.django_db
 SHAPE = re.compile(r'<(?:a|g) class="t-shape[^>]*>')
 USAGE = re.compile(r'<text class="t-usage"[^>]*>([^<]*)<')
 

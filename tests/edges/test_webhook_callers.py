@@ -12,8 +12,6 @@ from pools.webhooks import views
 from tests import factories
 from tests.edges.webhooks import Door, manifest, path, review
 
-pytestmark = pytest.mark.django_db
-
 
 class Connection:
     """What gunicorn puts into the environment of a request that came over TLS."""

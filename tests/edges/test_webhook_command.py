@@ -17,7 +17,6 @@ from tests import factories
 from tests.edges import webhooks
 from tests.kube.certificates import Authority
 
-pytestmark = pytest.mark.django_db
 URL = "--url=https://cadastre.example.org:8443"
 
 

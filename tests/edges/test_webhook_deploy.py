@@ -25,7 +25,6 @@ from tests.kube.fake import FakeCluster
 from tests.kube.fake.cluster import CRDS, definitions
 from tests.kube.fake.paths import parse
 
-pytestmark = pytest.mark.django_db
 FOLDER = pathlib.Path(__file__).parents[2] / "deploy" / "kubernetes"
 Grant = tuple[str, str, str, str]  # verb, group, resource, name ("" for any)
 # What every authenticated user may: discovery, and asking for rights.

@@ -17,7 +17,6 @@ from pools.webhooks import register, reviews
 from tests import factories
 from tests.edges.webhooks import UID, Door, changed, manifest, refused, reserving, review, warned
 
-pytestmark = pytest.mark.django_db
 CIDR = "10.0.0.0/16"
 
 

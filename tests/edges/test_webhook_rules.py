@@ -10,7 +10,6 @@ from pools.platform import events
 from tests import factories
 from tests.edges.webhooks import Door, changed, manifest, refused, reserving, warned
 
-pytestmark = pytest.mark.django_db
 TWO = ("10.0.0.0/16", "10.1.0.0/16")
 
 

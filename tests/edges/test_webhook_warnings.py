@@ -9,7 +9,6 @@ from pools.webhooks import reviews
 from tests import factories
 from tests.edges.webhooks import Door, changed, manifest, reserving, warned
 
-pytestmark = pytest.mark.django_db
 CIDR = "10.0.0.0/16"
 
 
