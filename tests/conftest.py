@@ -73,7 +73,7 @@ _HERE = pathlib.Path(__file__).parent
 # Folders in which each test has a database, unless it says which kind.
 _WITH_DATABASE = {
     "alerts", "checks", "claims", "dashboard", "handlers", "history", "lists", "metrics",
-    "observed", "pools", "security", "signon",
+    "observed", "pools", "reconcile", "register_imports", "security", "signon",
 }  # fmt: skip
 
 

@@ -102,6 +102,8 @@ def delete(membership: Membership, *, author: events.Author) -> None:
     """Delete a membership; with the last one, revoke the permissions of the role."""
     with events.recorded_by(author):
         user, group = membership.user, membership.group
+        if user is not None:  # before what belongs to it, as its deletion and its form
+            list(User.objects.filter(pk=user.pk).select_for_update(no_key=True))
         membership.delete()
         if user is not None and not Membership.objects.filter(user=user).exists():
             _remove_from_role(user)

@@ -71,12 +71,15 @@ def with_peers(networks: Sequence[Network]) -> list[Network]:
     return list(rows.select_related("pool").order_by("pool_id"))
 
 
-def lock_pools(networks: Sequence[Network]) -> list[Network]:
-    """Take the locks of the networks' pools and of those of their segments; return `with_peers`."""
-    members = with_peers(networks)
-    pool_ids = {network.pool_id for network in (*networks, *members) if network.pool_id}
-    window.lock(*pool_ids)
-    return members
+def lock_pools(network_ids: Iterable[int]) -> None:
+    """Take the locks of the pools of the networks and their segments.
+
+    Call this before a row of networks, IPPools, entries, claims, workloads or the address index is locked or written:
+    all who write them take these locks, and would else wait for each other.
+    """
+    networks = list(Network.objects.filter(pk__in={*network_ids}, pool__isnull=False))
+    pool_ids = {network.pool_id for network in (*networks, *with_peers(networks))}
+    window.lock(*filter(None, pool_ids))
 
 
 def holder_names(network: Network) -> set[tuple[str, str]]:
@@ -122,13 +125,12 @@ def full_name(namespace: str, name: str) -> str:
 
 
 def sync_blocks(changed_keys: ChangedKeys) -> None:
-    """Allocate or release the blocks of all changed addresses according to the address index."""
+    """Allocate or release the blocks of all changed addresses according to the address index, under `lock_pools`."""
     rows = Network.objects.filter(pk__in=changed_keys.addresses, pool__isnull=False)
     networks = list(rows.select_related("pool").order_by("pool_id"))
-    members = lock_pools(networks) if shared_networks(networks) else []
     for network in networks:
         _sync(network, changed_keys.addresses[network.pk])
-    for network in members:
+    for network in with_peers(networks):
         sync_segment(network)
 
 

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
 from claims.address_index import block_sync
@@ -148,10 +149,12 @@ def recheck_all() -> int:
     Return the number of corrected index entries.
     """
     networks = Network.objects.filter(Exists(IndexEntry.objects.filter(network=OuterRef("pk"))))
-    return sum(
-        recheck_network(network)
-        for network in networks.select_related("pool").iterator(chunk_size=200)
-    )
+    corrected = 0
+    for network in networks.select_related("pool").iterator(chunk_size=200):
+        with transaction.atomic():
+            block_sync.lock_pools([network.pk])
+            corrected += recheck_network(network)
+    return corrected
 
 
 def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:

@@ -171,6 +171,7 @@ _EXISTING = sql.SQL(
 
 
 def _apply(change: IndexChange) -> None:
+    block_sync.lock_pools(change.changed_keys.networks)
     index(change)
     if change.changed_keys:
         block_sync.sync_blocks(change.changed_keys)

@@ -153,7 +153,7 @@ def _export_url(form: str, network: Network, result: str) -> str:
 def _row_context(comparison: dict[str, Any]) -> dict[str, Any]:
     workload, registered = comparison["workload"], comparison["registered"] or {}
     vm_key = (
-        (workload["namespace"], workload["name"])
+        (workload.namespace, workload.name)
         if workload
         else (registered["namespace"], registered["vm"])
     )
@@ -195,18 +195,18 @@ def _export_rows(request: HttpRequest, network: Network) -> Iterator[list[object
     scope = scoped.request_scope(request)
     for first in range(0, len(row_values), 1000):
         for comparison in results.render_rows(row_values[first : first + 1000], scope):
-            registered, running = comparison["registered"] or {}, comparison["running"] or {}
-            workload = comparison["workload"] or {}
+            registered = comparison["registered"] or {}
+            workload = comparison["workload"] or Workload()
             yield [
                 comparison["result"],
-                workload.get("namespace") or registered.get("namespace", ""),
-                workload.get("name") or registered.get("vm", ""),
-                workload.get("kind", ""),
-                workload.get("node", ""),
+                workload.namespace or registered.get("namespace", ""),
+                workload.name or registered.get("vm", ""),
+                workload.kind,
+                workload.node,
                 registered.get("mac"),
                 " ".join(registered.get("ips", ())),
-                running.get("mac"),
-                " ".join(running.get("ips", ())),
+                workload.mac,
+                " ".join(workload.ips),
                 " ".join(reason["message"] for reason in comparison["reasons"]),
             ]
 

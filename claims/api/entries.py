@@ -141,9 +141,6 @@ _ENTRY_OR_LIST = PolymorphicProxySerializer(
 _LIST_OR_MAP = PolymorphicProxySerializer(
     "EntryListOrMap", [EntrySerializer(many=True), EntryMapSerializer], None, many=False
 )
-_EXAMPLE = schema.example(
-    {"mac": "00:1a:4b:12:34:56", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}, "one VM"
-)
 
 parse_any_mac = partial(macs.parse_mac, lenient=True)
 
@@ -218,10 +215,10 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
         _ = self.ippool  # an absent IPPool is reported before the parameters
         return super().list(request, **path)
 
-    @extend_schema(
-        request=_ENTRY_OR_LIST,
-        responses={201: _ENTRY_OR_LIST},
-        examples=_EXAMPLE,
+    @extend_schema(request=_ENTRY_OR_LIST, responses={201: _ENTRY_OR_LIST})
+    @schema.example(
+        {"mac": "00:1a:4b:12:34:56", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"},
+        "one VM",
     )
     def create(self, request: Request, ippool_id: int) -> Response:
         """Add an entry, or a list of 1 to 10,000 entries."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -111,8 +111,8 @@ class IPAMClaimSerializer(Serializer):
             return ()
         return ipamclaims.parse_ips(ips, self._network, field="")
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
-        super()._report_names(data, report)
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        super().report_names(data, report)
         if not self.partial and data.get("vm") is None and data.get("name") is None:
             report.add("vm", "required", "name the VM")
 
@@ -162,17 +162,6 @@ class VMManifestSerializer(Serializer):
 
 
 _VIEW = ("claims.view_ipamclaim",)
-_EXAMPLE = schema.example(
-    {
-        "cluster": "prod",
-        "namespace": "blue",
-        "network": "cluster_udn_prod",
-        "vm": "vm1",
-        "mac": "02:03:04:05:06:07",
-        "ips_requested": ["10.0.0.5/24"],
-    },
-    "the decentralized form of the enhancement proposal",
-)
 
 
 class IPAMClaimFilter(scoped.ScopedFilterSet):
@@ -195,7 +184,6 @@ class IPAMClaimFilter(scoped.ScopedFilterSet):
         return rows.filter(pk__in=index_entries.values("claim_id"))
 
 
-@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
 class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
     """IPAMClaims of the namespaces that are visible."""
 
@@ -243,6 +231,17 @@ class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
             cluster_id = values["network.name"].cluster_id
             namespaces.require_request(self.request.user, cluster_id, values["namespace"])
 
+    @schema.example(
+        {
+            "cluster": "prod",
+            "namespace": "blue",
+            "network": "cluster_udn_prod",
+            "vm": "vm1",
+            "mac": "02:03:04:05:06:07",
+            "ips_requested": ["10.0.0.5/24"],
+        },
+        "the decentralized form of the enhancement proposal",
+    )
     def perform_create(self, values: dict[str, Any]) -> Any:
         """Create an IPAMClaim; a managed cluster gets it."""
         values.pop("cluster")  # that of the network
@@ -265,11 +264,12 @@ class IPAMClaims(scoped.ScopedView, generics.ModelViewSet):
         """Withdraw a claim that no cluster has."""
         ipamclaims.delete(claim.pk, author=self.author())
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @scoped.MANIFEST_FORMAT
     @action(detail=True, url_name="ipamclaim-manifest")
     def manifest(self, request: Request, claim_id: int) -> generics.Answer:
         """An IPAMClaim as the Kubernetes object that it is or would be."""
-        output_format = scoped.requested_format(request)
+        output_format = self.query_values()["format"]
         return scoped.manifest_answer(ipamclaims.manifest(self.get_object()), output_format)
 
     @extend_schema(request=ClaimReleaseSerializer)
@@ -293,10 +293,11 @@ class VMManifest(generics.GenericView):
     posts_a_question = True
     serializer_class = VMManifestSerializer
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @scoped.MANIFEST_FORMAT
     def post(self, request: Request, network_id: int) -> generics.Answer:
         """The VirtualMachine with the annotation by which it gets its addresses."""
-        output_format = scoped.requested_format(request)
+        output_format = self.query_values()["format"]
         network = scoped.get_row(request, Network, network_id)
         values = self.read(request)
         scope = scoped.request_scope(request)

@@ -3,12 +3,11 @@
 A VM owner sees that an IPPool exists, but not the fields about all namespaces.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -22,10 +21,6 @@ from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.core import errors
 from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Representation, Serializer
-
-_EXAMPLE = schema.example(
-    {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"}, "of a network"
-)
 
 
 class AssociatedNADSerializer(Representation):
@@ -92,8 +87,8 @@ class MACAddressesSerializer(Representation):
     mac = fields.TextField(schema=entries.MAC_SCHEMA)
     ips = fields.ParsedField(schema=entries.IPS_SCHEMA)
     source = fields.ChoiceField(("ippool", "ipamclaim"))
-    vm = fields.TextField()
-    namespace = fields.TextField()
+    vm = fields.TextField(source="owner.vm")
+    namespace = fields.TextField(source="owner.namespace")
 
 
 class IPPoolFilter(scoped.ScopedFilterSet):
@@ -101,7 +96,6 @@ class IPPoolFilter(scoped.ScopedFilterSet):
     network_name = filters.Filter(field_name="network__name", help_text="The logical name.")
 
 
-@extend_schema_view(create=extend_schema(examples=_EXAMPLE))
 class IPPools(scoped.ScopedView, generics.ModelViewSet):
     """IPPools of the networks that are visible."""
 
@@ -133,6 +127,10 @@ class IPPools(scoped.ScopedView, generics.ModelViewSet):
                 ippool.duplicates = {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips}
                 ippool.shown_version = ippool.version
 
+    @schema.example(
+        {"cluster": "prod", "name": "prod-network", "network_name": "cluster_udn_prod"},
+        "of a network",
+    )
     def perform_create(self, values: dict[str, Any]) -> Any:
         """Create an IPPool; a network has one."""
         cluster, network = values["cluster"], values["network.name"]
@@ -154,14 +152,15 @@ class IPPools(scoped.ScopedView, generics.ModelViewSet):
         """Delete an IPPool with its entries."""
         ippools.delete(ippool.pk, author=self.author(), version=self.required_version(ippool))
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @scoped.MANIFEST_FORMAT
     @action(
         detail=True, url_name="ippool-manifest",
         needs={"GET": ("claims.view_ippool", "claims.view_entry")},
     )  # fmt: skip
     def manifest(self, request: Request, ippool_id: int) -> generics.Answer:
         """An IPPool as a Kubernetes object."""
-        output_format = scoped.requested_format(request)
+        output_format = self.query_values()["format"]
         everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(self.get_object(), rows=rows, status=everything)
@@ -174,16 +173,15 @@ class AddressesForMAC(generics.GenericView):
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
     serializer_class = MACAddressesSerializer
 
-    @extend_schema(
-        parameters=[OpenApiParameter("mac", str, required=True, description="A MAC address.")]
+    @filters.parameters(
+        mac=filters.Filter(entries.parse_any_mac, required=True, help_text="A MAC address.")
     )
     def get(self, request: Request, network_id: int) -> Response:
         """The addresses of a MAC address on a network."""
-        parameters = self.parameters
-        mac = parameters.parse("mac", entries.parse_any_mac)
-        if mac is None and not parameters.report.problems:
-            parameters.report.add("mac", "required", "name a MAC address")
-        parameters.raise_problems()
+        mac, report = self.query_values(is_complete=False)["mac"], self.parameters.report
+        if mac is None and not report.problems:
+            report.add("mac", "required", "name a MAC address")
+        self.parameters.raise_problems()
         network = scoped.get_row(request, Network, network_id)
         return self.respond(_addresses_for_mac(request, network, mac or ""))
 
@@ -191,23 +189,11 @@ class AddressesForMAC(generics.GenericView):
 def _addresses_for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
     entry = entry_services.find_by_mac(scoped.rows(request, Entry), network.pk, mac)
     if entry is not None:
-        return _addresses(mac, entry.ips, "ippool", entry)
+        return {"mac": mac, "ips": entry.ips, "source": "ippool", "owner": entry}
     claims = scoped.rows(request, IPAMClaim).filter(network=network, mac=mac, gone_at=None)
     for claim in claims.order_by("pk"):
         if ips := claim.ips or claim.ips_requested:
-            return _addresses(mac, ips, "ipamclaim", claim)
+            return {"mac": mac, "ips": ips, "source": "ipamclaim", "owner": claim}
     not_found = errors.NotFound(f"The network {network.name} has no addresses for {mac}.")
     not_found.code = "mac_not_found"
     raise not_found
-
-
-def _addresses(
-    mac: str, ips: Sequence[str], source: str, owner: Entry | IPAMClaim
-) -> dict[str, Any]:
-    return {
-        "mac": mac,
-        "ips": list(ips),
-        "source": source,
-        "vm": owner.vm,
-        "namespace": owner.namespace,
-    }

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
@@ -119,7 +119,7 @@ class NetworkSerializer(attributes.AttributedSerializer):
         `rules` reads the fields of the network together: what is valid in one depends on the others.
         """
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         body = object_reader.Fields(data, "", report)
         cluster = body.parse("cluster", scoped.cluster_parser(self.context["request"]))
         network = rules.parse_network(body)
@@ -164,7 +164,7 @@ class NetworkChangeSerializer(NetworkSerializer):
         """The changed values; `nads` if they were sent. A null keeps what is there."""
         network: Network = self.context["row"]
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         for name in ("namespaces", "nads", *ATTRIBUTES):  # the others are cleared or kept by a null
             if data.get(name, "") is None:
                 report.add(
@@ -209,23 +209,6 @@ def _immutable_values(network: Network) -> dict[str, list[Any]]:
     return current | {"cluster": [network.cluster.name, network.cluster_id]}
 
 
-_EXAMPLE = schema.example(
-    {
-        "cluster": "prod",
-        "name": "cluster_udn_blue",
-        "kind": "cudn",
-        "topology": "layer2",
-        "role": "primary",
-        "lifecycle": "Persistent",
-        "subnets": ["10.100.0.0/16"],
-        "default_gateways": ["10.100.0.254"],
-        "reserved_subnets": ["10.100.1.0/24"],
-        "namespaces": ["blue"],
-    },
-    "for imported VMs",
-)
-
-
 class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
     name = filters.Filter(help_text="The logical name.")
     kind = filters.choice("cudn", "udn", "nad")
@@ -262,7 +245,6 @@ class NetworkFilter(attributes.AttributeFilterSet, scoped.ScopedFilterSet):
         return rows.filter(unknown if word == "false" else ~unknown)
 
 
-@extend_schema_view(create=extend_schema(examples=_EXAMPLE, parameters=[pool_cidrs.OVERLAPS]))
 class Networks(scoped.ScopedView, generics.ModelViewSet):
     """Logical networks."""
 
@@ -300,6 +282,22 @@ class Networks(scoped.ScopedView, generics.ModelViewSet):
             owner = owners.owner_of_new_network(values["cluster"], spec.name)
             pool_cidrs.warn_of_overlaps(self, spec.subnets, owner)
 
+    @schema.example(
+        {
+            "cluster": "prod",
+            "name": "cluster_udn_blue",
+            "kind": "cudn",
+            "topology": "layer2",
+            "role": "primary",
+            "lifecycle": "Persistent",
+            "subnets": ["10.100.0.0/16"],
+            "default_gateways": ["10.100.0.254"],
+            "reserved_subnets": ["10.100.1.0/24"],
+            "namespaces": ["blue"],
+        },
+        "for imported VMs",
+    )
+    @pool_cidrs.OVERLAPS
     def perform_create(self, values: dict[str, Any]) -> Any:
         """Create a network: to be applied, or as a note of an observed cluster."""
         cluster, spec = values.pop("cluster"), values.pop("network")
@@ -319,11 +317,12 @@ class Networks(scoped.ScopedView, generics.ModelViewSet):
         """Delete a network that nothing uses."""
         services.delete(network, author=self.author())
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[scoped.MANIFEST_FORMAT])
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @scoped.MANIFEST_FORMAT
     @action(detail=True, url_name="network-manifest")
     def manifest(self, request: Request, network_id: int) -> generics.Answer:
         """The manifest of a network."""
-        output_format = scoped.requested_format(request)
+        output_format = self.query_values()["format"]
         network = self.get_object()
         if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             generics.require(request, namespaces.EVERY_NAMESPACE)

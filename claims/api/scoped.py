@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,7 +14,7 @@ from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents
-from pools.platform.rest import fields, filters, generics, query, token_scopes
+from pools.platform.rest import fields, filters, generics, token_scopes
 
 for parameter, model in (
     ("network_id", Network),
@@ -79,10 +78,7 @@ class ScopedView(generics.GenericView):
     """
 
     def get_queryset(self) -> QuerySet[Any]:
-        queryset: QuerySet[Any] = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
-            return queryset
-        return namespaces.visible(queryset, request_scope(self.request))
+        return namespaces.visible(super().get_queryset(), request_scope(self.request))
 
 
 class ScopedFilterSet(filters.FilterSet):
@@ -101,21 +97,12 @@ class ClusterField(fields.TextField):
         return cluster_parser(self.context["request"])(data, "")
 
 
-_FORMATS = ("json", "yaml")
-MANIFEST_FORMAT = OpenApiParameter(
-    "format", str, description="json (default) or yaml", enum=_FORMATS
+MANIFEST_FORMAT = filters.parameters(
+    format=filters.choice("json", "yaml", help_text="json (default) or yaml")
 )
 
 
-def requested_format(request: Request) -> str:
-    """Return `json` or `yaml`; raise InvalidInput for any other format or parameter."""
-    parameters = query.Query(request)
-    output_format = parameters.parse("format", query.choice(*_FORMATS))
-    parameters.raise_problems()
-    return output_format or "json"
-
-
-def manifest_answer(manifest: Mapping[str, Any], output_format: str) -> generics.Answer:
+def manifest_answer(manifest: Mapping[str, Any], output_format: str | None) -> generics.Answer:
     if output_format == "yaml":
         return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
     return Response(manifest)

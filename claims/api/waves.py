@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -17,16 +17,12 @@ from claims.models import Wave, WaveVM
 from claims.waves import readiness, waves
 from pools.core import errors
 from pools.models.imports import RowStatus
-from pools.platform.rest import fields, generics, query
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation, Serializer
 
 _ALL = namespaces.EVERY_NAMESPACE
 _VIEW = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
-_FORMATS = ("json", "csv")
-_FORMAT = OpenApiParameter(
-    "format", str, enum=_FORMATS, description="json (default), or csv with one line per interface."
-)
 
 
 class WaveSerializer(Serializer):
@@ -216,12 +212,16 @@ class Waves(generics.ModelViewSet):
         """Delete a wave; its VMs are kept."""
         waves.delete(wave.pk, author=self.author())
 
-    @extend_schema(parameters=[_FORMAT], responses=WaveReadinessSerializer)
+    @extend_schema(responses=WaveReadinessSerializer)
+    @filters.parameters(
+        format=filters.choice(
+            "json", "csv", help_text="json (default), or csv with one line per interface."
+        )
+    )
     @action(detail=True, url_name="wave-readiness")
     def readiness(self, request: Request, wave_id: int) -> Any:
         """The readiness of a wave."""
-        output_format = self.parameters.parse("format", query.choice(*_FORMATS))
-        self.parameters.raise_problems()
+        output_format = self.query_values()["format"]
         report = readiness.wave_readiness(waves.get(wave_id))
         if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
@@ -242,8 +242,6 @@ class WaveVMs(generics.ListViewSet):
 
     def get_queryset(self) -> QuerySet[WaveVM]:
         rows: QuerySet[WaveVM] = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
         return rows.filter(wave=waves.get(self.kwargs["wave_id"]))
 
     @extend_schema(request=WaveVMsSerializer, responses={200: WaveVMsAddedSerializer})

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -66,9 +65,7 @@ class Settings(generics.GenericView):
         """The address delivery settings of a cluster."""
         return self.respond(vm_lookup.settings_of_cluster(clusters.get(cluster).pk))
 
-    @extend_schema(
-        examples=schema.example({"annotation": "addresses"}, "with kubevirt/ipam-extensions")
-    )
+    @schema.example({"annotation": "addresses"}, "with kubevirt/ipam-extensions")
     def patch(self, request: Request, cluster: str) -> Response:
         """Change the address delivery settings of a cluster."""
         changes = self.read(request, partial=True)

@@ -1,9 +1,10 @@
 """Endpoints of workloads: registered and running addresses compared; adoption of running ones."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.fields import empty
 from rest_framework.request import Request
@@ -14,7 +15,7 @@ from claims.models import Network, WorkloadComparison
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
-from pools.platform.rest import fields, filters, generics, query
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 
 
@@ -57,7 +58,7 @@ class WorkloadComparisonSerializer(Representation):
     result = fields.ChoiceField(ComparisonResult.values)
     workload = WorkloadSerializer(allow_null=True)
     registered = RegisteredAddressesSerializer(allow_null=True)
-    running = InterfaceAddressesSerializer(allow_null=True)
+    running = InterfaceAddressesSerializer(source="workload", allow_null=True)
     reasons = fields.ListField(child=ReasonSerializer())
 
 
@@ -127,15 +128,10 @@ class AdoptionSerializer(Serializer):
     result = fields.ChoiceField(adoption.ADOPTABLE, required=False)
     reason = fields.ReasonField()
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        report = object_reader.ProblemReport()
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
         if (data.get("workloads") is None) is (data.get("result") is None):
             report.add("workloads", "one_of", "give either workloads or result")
-        values: dict[str, Any] = {}
-        with report.collect():
-            values = super().to_internal_value(data)
-        report.raise_any()
-        return values
+        super().report_names(data, report)
 
 
 class WorkloadFilter(filters.FilterSet):
@@ -169,13 +165,8 @@ class Workloads(generics.ListViewSet):
         counts = results.result_counts(network.pk, scoped.request_scope(request))
         return Response(WorkloadCountsSerializer(counts).data)
 
-    @extend_schema(
-        request=AdoptionSerializer,
-        responses=AdoptionPlanSerializer,
-        parameters=[
-            OpenApiParameter("dry_run", bool, description="Return the plan and change nothing.")
-        ],
-    )
+    @extend_schema(request=AdoptionSerializer, responses=AdoptionPlanSerializer)
+    @filters.parameters(dry_run=filters.flag(help_text="Return the plan and change nothing."))
     @generics.post_action(
         "claims.view_workload", "claims.add_entry", "claims.change_entry",
         detail=False, idempotent=True, url_name="network-workloads-adopt",
@@ -184,8 +175,7 @@ class Workloads(generics.ListViewSet):
         """Adopt running workloads as entries of the network's IPPool."""
         networks = Network.objects.select_related("cluster")
         network = scoped.get_row(request, networks, network_id)
-        dry_run = self.parameters.parse("dry_run", query.flag)
-        self.parameters.raise_problems()
+        dry_run = self.query_values()["dry_run"]
         values = self.read(request, AdoptionSerializer)
         author = self.author(values["reason"])
         criteria = {

@@ -17,7 +17,7 @@ from claims.access import namespaces
 from claims.address_index import duplicates, index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
-from claims.models import Entry, IPPool
+from claims.models import Entry, IPPool, Network
 from claims.models.networks import EntrySource
 from pools.core import errors
 from pools.platform import database, events
@@ -97,6 +97,7 @@ def delete(ids: Sequence[int], *, author: events.Author) -> int:
     for pk, ippool_id in rows.values_list("pk", "ippool_id"):
         by_ippool.setdefault(ippool_id, []).append(pk)
     with events.recorded_by(author):
+        ippools.take_locks(Network.objects.filter(ippool__in=by_ippool), author=author)
         for ippool_id, gone in by_ippool.items():
             with ippools.lock_for_change(ippool_id, author=author) as ippool_change:
                 _store(ippool_change.ippool, EntryDiff(gone=gone), "")

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import Q
 
 from claims.address_index import conflicts
 from claims.core import ippool
 from claims.core.resources import CLUSTER_UDN, IPPOOL, NAD, UDN
-from claims.entries import ippool_writes
-from claims.models import IPPool
+from claims.entries import ippool_writes, ippools as services
+from claims.models import IPPool, Network
 from claims.models.networks import NetworkKind
 from pools.clusters import drift
 from pools.clusters.reconcile import ingest
@@ -176,11 +177,16 @@ class IPPoolHandler(Handler):
         return ippool.parse(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        names = [observed.parsed.name for observed in parsed_objects]
+        network_names = [observed.parsed.network_name for observed in parsed_objects]
+        _take_locks(context, Q(name__in=network_names) | Q(ippool__name__in=names))
         for observed in parsed_objects:
             _ingest(context, observed.row, observed.parsed)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        ippools = IPPool.objects.filter(cluster=context.cluster, uid__in=[row.uid for row in rows])
+        uids = [row.uid for row in rows]
+        _take_locks(context, Q(ippool__uid__in=uids))
+        ippools = IPPool.objects.filter(cluster=context.cluster, uid__in=uids)
         if context.connection.manages(ManagedResource.IPPOOL_STATUS):
             # Objects that the register decides are created again.
             ippools.filter(follows_cluster=False).update(uid="", agreed="")
@@ -196,6 +202,11 @@ class IPPoolHandler(Handler):
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
         yield from context.notes.get(KIND, ())
         yield from cluster_findings(context)
+
+
+def _take_locks(context: SyncContext, networks: Q) -> None:
+    rows = Network.objects.filter(networks, cluster=context.cluster)
+    services.take_locks(rows, author=context.author)
 
 
 def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.ParsedIPPool) -> None:

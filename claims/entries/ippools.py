@@ -15,7 +15,7 @@ from django.db import IntegrityError
 from django.db.models import F, QuerySet
 
 from claims.access import namespaces
-from claims.address_index import conflicts, index
+from claims.address_index import block_sync, conflicts, index
 from claims.core import entries, ippool
 from claims.models import NAD, Entry, IPPool, Network
 from claims.networks import networks
@@ -146,11 +146,7 @@ def lock_for_change(
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
     with events.recorded_by(author):
-        cluster_id = (
-            IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
-        )
-        if cluster_id is not None:
-            _announce(cluster_id, author)  # before the row lock: sync runs lock in this order
+        take_locks(Network.objects.filter(ippool=ippool_id), author=author)
         ippool_row = (
             IPPool.objects.select_related("cluster", "network")
             .select_for_update(of=("self",))
@@ -169,6 +165,14 @@ def lock_for_change(
         IPPool.objects.filter(pk=ippool_id).update(version=F("version") + 1, **values)
         ippool_row.refresh_from_db(fields=["version", *values])
         update_conditions(ippool_row)
+
+
+def take_locks(networks: QuerySet[Network], *, author: events.Author) -> None:
+    """Lock what a change of networks' IPPools locks before their rows: the clusters, then the pools, as sync runs do."""
+    clusters = dict(networks.values_list("pk", "cluster_id"))
+    for cluster_id in sorted({*clusters.values()}):
+        _announce(cluster_id, author)
+    block_sync.lock_pools(clusters)
 
 
 def follows_after(ippool_row: IPPool, author: events.Author) -> bool:

@@ -1,6 +1,6 @@
 """Commit a draft: write its entries or IPAMClaims in one transaction with few statements; and undo what was written.
 
-The commit takes all locks first, in the order of every other writer (the cluster's row, IPPools, pools).
+The commit takes all locks first, in the order of every other writer (the cluster's row, pools, IPPools).
 It then validates the rows again, so that it writes by the current state of the register. It leaves
 existing, equal objects alone: importing the same file twice changes nothing.
 
@@ -14,14 +14,14 @@ imports reserve nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_interface
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
 from claims.access import namespaces
-from claims.address_index import index
+from claims.address_index import block_sync, index
 from claims.core.networks import kept_addresses
 from claims.entries import entries, ippools
 from claims.imports import matches, rows as import_rows, validation
@@ -30,6 +30,7 @@ from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Network, VMImpor
 from claims.models.imports import ImportTarget
 from claims.models.networks import EntrySource
 from pools.clusters.reconcile import leases
+from pools.core import errors
 from pools.core.addresses import Address, AddressRange
 from pools.models import Block, Pool, PoolCIDR, ReservedRange, RowStatus
 from pools.platform import database, events
@@ -48,8 +49,8 @@ _LONGEST_NAME = 200
 def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write the new and the changed rows of a draft, and return the number of rows by status.
 
-    `step` is called with the number of rows done. Raises ImportHasBadRows (unless `vm_import.skip_bad`),
-    ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
+    `step` is called with the number of rows done. Raises ImportHasBadRows (with `vm_import.skip_bad` only if rows would
+    be written elsewhere than the draft says), ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
     """
     limited = _written_rows(vm_import).values_list("values__namespace", flat=True).distinct()
     with namespaces.enforce_quota(vm_import.cluster_id, limited if vm_import.limited else ()):
@@ -57,68 +58,79 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
 
 
 def _write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
-    networks = list(_networks(vm_import))
+    leases.nudge(vm_import.cluster_id, patient=True)
+    ippool_ids = _lock(_networks(vm_import.rows))
+    if moved := import_rows.reread_rows(vm_import):  # networks and entries may have changed since
+        message = f"Rows whose network or namespace has changed since: {moved}. Look at the draft, and commit it again."
+        raise errors.ImportHasBadRows(message)
+    validation.validate(vm_import)
+    networks = _networks(_written_rows(vm_import))
     if vm_import.target == ImportTarget.IPAMCLAIMS:
         for network in networks:
             ipamclaims.require_fit(network)
-    ippool_ids = _take_locks(vm_import, networks, author)
-    if vm_import.rows.filter(problems__contains=[{"code": validation.KEPT}]).exists():
-        import_rows.reread_rows(vm_import)  # what their entries have may have changed since
-    validation.validate(vm_import)
     counts = states.count_rows(vm_import)
     states.check_rows(vm_import, counts)
     rows_done = sum(counts.values()) - sum(counts[status] for status in _WRITTEN)
     step(rows_done)
     for network in networks:
+        if vm_import.target == ImportTarget.IPPOOL and network.pk not in ippool_ids:
+            ippool_ids[network.pk] = _create_ippool(network, author).pk
         rows = _written_rows(vm_import).filter(values__network=network.pk)
         for batch in stored_rows.in_batches(rows, BATCH):
-            registered = _registered(vm_import, batch)
-            new = [row for row in batch if row.object_id not in registered]
-            changed = [
-                (registered[row.object_id], row) for row in batch if row.object_id in registered
-            ]
-            if vm_import.target == ImportTarget.IPAMCLAIMS:
-                _write_claims(network, new, changed)
-            else:
-                _write_entries(vm_import, ippool_ids[network.pk], new, changed, author)
-            for row in batch:
-                row.written = True
-            stored_rows.save_results(batch)
+            _write_batch(vm_import, network, ippool_ids.get(network.pk, 0), batch, author)
             rows_done += len(batch)
             step(rows_done)
     _withhold(vm_import)
     return counts
 
 
+def _write_batch(
+    vm_import: VMImport,
+    network: Network,
+    ippool_id: int,
+    batch: Sequence[VMRow],
+    author: events.Author,
+) -> None:
+    registered = _registered(vm_import, batch)
+    new = [row for row in batch if row.object_id not in registered]
+    changed = [(registered[row.object_id], row) for row in batch if row.object_id in registered]
+    if vm_import.target == ImportTarget.IPAMCLAIMS:
+        _write_claims(network, new, changed)
+    else:
+        _write_entries(vm_import, ippool_id, new, changed, author)
+    for row in batch:
+        row.written = True
+    stored_rows.save_results(batch)
+
+
 def _written_rows(vm_import: VMImport) -> QuerySet[VMRow]:
     return vm_import.rows.filter(status__in=_WRITTEN).order_by()
 
 
-def _networks(vm_import: VMImport) -> Iterator[Network]:
-    """Return the networks of the rows to write, ordered by IPPool; networks without an IPPool come last."""
-    ids = _written_rows(vm_import).values_list("values__network", flat=True).distinct()
-    networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
-    return iter(networks.order_by("ippool__pk", "pk"))
+def _networks(rows: QuerySet[VMRow]) -> list[Network]:
+    """Return the networks of rows, ordered by IPPool; networks without an IPPool come last."""
+    ids = rows.order_by().values_list("values__network", flat=True).distinct()
+    networks = Network.objects.filter(pk__in=[pk for pk in ids if pk])
+    return list(networks.select_related("cluster", "ippool").order_by("ippool__pk", "pk"))
 
 
-def _take_locks(
-    vm_import: VMImport, networks: Sequence[Network], author: events.Author
-) -> dict[int, int]:
-    """Take all locks, create missing IPPools, and return the IPPool ids by network id."""
-    leases.nudge(vm_import.cluster_id, patient=True)
-    ippool_ids: dict[int, int] = {}
-    if vm_import.target == ImportTarget.IPPOOL:
-        existing_ippools = (
-            IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
-        )
-        ippool_ids = {ippool.network_id: ippool.pk for ippool in existing_ippools}
-        for network in networks:
-            if network.pk not in ippool_ids:
-                name = ippool_name(network)
-                ippool = ippools.create(network.cluster, name, network.name, author=author)
-                ippool_ids[network.pk] = ippool.pk
-    ingest.lock_pools(network.pk for network in networks)
-    return ippool_ids
+def _lock(networks: Sequence[Network]) -> dict[int, int]:
+    """Take the locks of the pools and the IPPools of networks, and return the IPPool ids by network id."""
+    block_sync.lock_pools(network.pk for network in networks)
+    existing_ippools = IPPool.objects.filter(network__in=networks)
+    locked_ippools = existing_ippools.select_for_update().order_by("pk")
+    return {ippool.network_id: ippool.pk for ippool in locked_ippools}
+
+
+def _create_ippool(network: Network, author: events.Author) -> IPPool:
+    """Create the IPPool of a network, or return the one that another import, or its cluster, made meanwhile."""
+    try:
+        return ippools.create(network.cluster, ippool_name(network), network.name, author=author)
+    except errors.AlreadyExists:
+        ippool = IPPool.objects.filter(network=network).select_for_update().first()
+        if ippool is None:
+            raise
+        return ippool
 
 
 def ippool_name(network: Network) -> str:
@@ -189,9 +201,9 @@ def take_back(vm_import: VMImport, *, author: events.Author, step: Step) -> None
     leases.nudge(vm_import.cluster_id, patient=True)
     rows = vm_import.rows.filter(written=True)
     networks = list(rows.order_by().values_list("values__network", flat=True).distinct())
+    block_sync.lock_pools(pk for pk in networks if pk)
     locked_ippools = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
     ippools = {ippool.pk: ippool for ippool in locked_ippools}
-    ingest.lock_pools(pk for pk in networks if pk)
     check_not_in_use(vm_import)
     rows_done = 0
     for batch in stored_rows.in_batches(rows, BATCH):

@@ -5,7 +5,7 @@ addresses of its network.
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_interface
 from itertools import islice
 from typing import Any
@@ -140,7 +140,12 @@ class VMImports(lifecycle.Imports[VMImport]):
         states.mark_drafted(row, "rows_total", "rows_done", "left_out", "notes")
 
     def revalidate_rows(self, row: VMImport) -> None:
+        import_rows.reread_rows(row)  # their networks may have changed since
         validation.validate(row)
+        states.mark_drafted(row)
+
+    def revalidate_with(self, row: VMImport, numbers: Collection[int]) -> None:
+        validation.validate(row, list(row.rows.filter(number__in=numbers)))
         states.mark_drafted(row)
 
 
@@ -170,7 +175,6 @@ def change_mapping(
         vm_import.mapping |= mapping.parse(values.get("mapping", {}), vm_import)
         vm_import.save(update_fields=["options", "mapping"])
         mapping.remember_port_groups(vm_import)
-        import_rows.reread_rows(vm_import)
         IMPORTS.revalidate_rows(vm_import)
     return IMPORTS.get(import_id)
 
@@ -214,7 +218,6 @@ def assign_missing_families(import_id: int, *, author: events.Author, user: Any 
                 row.source_ips = [*row.source_ips, *added]
                 row.corrected = True
         stored_rows.save(completed)
-        import_rows.reread_rows(vm_import)
         IMPORTS.revalidate_rows(vm_import)
     return IMPORTS.get(import_id)
 

@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
@@ -40,8 +42,10 @@ _REPEATABLE = frozenset({ippool.ENTRIES})
 _REPEATABLE_IN_LISTS = _REPEATABLE | {
     ("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)
 }
+# A document mark, a field of a manifest; as other tools write it, a field of lines below it, or an item with two fields.
 _YAML = re.compile(
-    r"(?:---|[\"']?(?:apiVersion|kind|metadata|spec|items)[\"']?\s*:)(?:\s|$)", re.MULTILINE
+    r"(?:---|[\"']?(?:apiVersion|kind|metadata|spec|items)[\"']?\s*:)(?:\s|$)"
+    r"|\w+:\s*(?:true|false)?\n\s*(?:-\s|\w+:(?:\s|$))|-\s+\w+:(?:\s.*)?\n\s+\w+:(?:\s|$)"
 )
 _FIELDS = ("vm", "mac", "ips", "network", "namespace", "note")
 _FORMATS = {ippool.KIND: "ippool-yaml", ipamclaim.KIND: "ipamclaim-yaml"}
@@ -259,12 +263,8 @@ def _sniff(text: Text) -> str:
         head = stream.read(8192)
     if head.lstrip()[:1] in ("{", "["):
         return "json"
-    return "yaml" if _YAML.match(_first_line(head)) else ""
-
-
-def _first_line(head: str) -> str:
     lines = (line for line in head.splitlines() if line.strip() and not line.startswith(("#", "%")))
-    return next(lines, "")
+    return "yaml" if _YAML.match("\n".join(islice(lines, 2))) else ""
 
 
 def _read_document(text: str, kind: str) -> FileReading:
@@ -273,26 +273,27 @@ def _read_document(text: str, kind: str) -> FileReading:
     Raises InvalidInput: the codes of pools.platform.documents, unsupported_document.
     """
     repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
+    limit = archives.LARGEST
+    values: list[Any]
     if kind == "json":
-        limit = archives.LARGEST
-        data = documents.load_json_value(text, limit=limit, repeatable=repeatable)
-        values = data if isinstance(data, list) else [data]
+        values = [documents.load_json_value(text, limit=limit, repeatable=repeatable)]
     else:
-        loaded = documents.load_yaml(text, limit=archives.LARGEST, repeatable=repeatable)
+        loaded = documents.load_yaml(text, limit=limit, repeatable=repeatable, roots=(dict, list))
         values = [document.data for document in loaded]
-    return _document(values)
+    return _document(values[0] if len(values) == 1 and isinstance(values[0], list) else values)
 
 
 def _document(documents_: list[object]) -> FileReading:
     first = documents_[0] if documents_ else None
+    if vms := other_inventories.ansible_vms(documents_):
+        return _list_document("vsphere", vms, inventory.vms)
     if len(documents_) == 1 and isinstance(first, dict):
         if "rows" in first:
             return _list_document("rows", first["rows"], lambda rows, _: _program_rows(rows))
         if "vms" in first and not inventory.is_vm(first):
             return _list_document("forklift", first["vms"], inventory.vms)
         if listed := other_inventories.read_list(first):
-            tool, vms = listed
-            return _list_document(tool, vms, inventory.vms)
+            return _list_document(*listed, inventory.vms)
     return _objects(inventory.objects(documents_))
 
 
@@ -312,7 +313,7 @@ def _objects(objects: list[object]) -> FileReading:
         if table := _json_table(rows):
             return _reading(Tables([table]), already_counted=False)
     message = (
-        "expected VMs of MTV's inventory (a plan has only their names), of KubeVirt, govc or oVirt,"
+        "expected VMs of MTV's inventory (a plan has only their names), of KubeVirt, govc, Ansible or oVirt,"
         " an IPPool, an IPAMClaim or a list of rows"
     )
     raise file_error("unsupported_document", message)

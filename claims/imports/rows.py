@@ -153,7 +153,7 @@ def store(
 
 def _texts(interface: VMInterface) -> dict[str, Any]:
     """Return what a row of a file says, with the problems of the file itself and whether they refuse the row."""
-    texts = clean_texts({name: getattr(interface, name) for name in TEXTS})
+    texts = clean_texts({name: getattr(interface, name) for name in (*TEXTS, "vm_id")})
     if interface.problems:
         problems = [
             {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
@@ -181,18 +181,32 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return " ".join(printable.split())[:longest]
 
 
-def reread_rows(vm_import: VMImport) -> None:
-    """Resolve all rows again by the import's mapping, network and namespace. The caller opens the transaction."""
+def reread_rows(vm_import: VMImport) -> int:
+    """Resolve all rows again by the import's mapping, network and namespace, and return how many go elsewhere now.
+
+    The caller opens the transaction.
+    """
     destinations = Destinations(vm_import)
-    for batch in stored_rows.in_batches(vm_import.rows, BATCH):
-        save_resolved(batch, destinations)
+    batches = stored_rows.in_batches(vm_import.rows, BATCH)
+    return sum(save_resolved(batch, destinations) for batch in batches)
 
 
-def save_resolved(rows: Sequence[VMRow], destinations: Destinations) -> None:
-    """Resolve rows by the texts that their file, or a correction, has, and store them."""
+def save_resolved(rows: Sequence[VMRow], destinations: Destinations) -> int:
+    """Resolve rows by the texts that their file, or a correction, has, and store those that this changes.
+
+    Returns the number of rows that go to another network or namespace than before.
+    """
+    before = [None if row.pk is None else stored_rows.state(row) for row in rows]
+    places = [(row.network_id, row.namespace) for row in rows]
     for row in rows:
         _resolve(row, destinations)
-    stored_rows.save(rows)
+    stored_rows.save(
+        row for row, state in zip(rows, before, strict=True) if stored_rows.state(row) != state
+    )
+    return sum(
+        bool(row.network_id) and place != (row.network_id, row.namespace)
+        for row, place in zip(rows, places, strict=True)
+    )
 
 
 def addresses_in_use(row: VMRow) -> Iterator[addresses.Address]:

@@ -22,6 +22,7 @@ from claims.models import NAD, Entry, IPAMClaim, Network, VMImport, VMRow, Workl
 from claims.models.imports import ImportTarget
 from claims.models.workloads import WorkloadKind
 from pools.models.imports import RowStatus
+from pools.platform import database
 from pools.platform.imports import rows as stored_rows
 
 KEPT = "kept_address"  # what the entry or claim has completes the row
@@ -35,6 +36,7 @@ def validate(vm_import: VMImport, changed: Sequence[VMRow] | None = None) -> Non
         rows = checked = list(vm_import.rows)
     else:
         checked = _rows_sharing(vm_import, changed)
+        import_rows.save_resolved(checked, import_rows.Destinations(vm_import))
         numbered = {row.number: row for row in _rows_sharing(vm_import, checked)}
         rows = list((numbered | {row.number: row for row in checked}).values())
     before = [_result(row) for row in checked]
@@ -58,23 +60,34 @@ def _rows_sharing(vm_import: VMImport, rows: Sequence[VMRow]) -> list[VMRow]:
     shared = Q(number__in=[row.number for row in rows])
     shared |= Q(values__mac__in=[row.mac for row in rows if row.mac])
     shared |= Q(values__vm__in=[row.vm for row in rows if row.vm])
-    shared |= Q(values__ips__has_any_keys=[ip for row in rows for ip in row.ips])
+    hosts = [host for row in rows for host in matches.hosts(row.ips)]
+    with_host = database.rows(_WITH_HOST, [vm_import.pk, hosts], prepare=False)
+    shared |= Q(number__in=[number for (number,) in with_host])
     return list(vm_import.rows.filter(shared))
+
+
+# Without prefix lengths, in which the networks of a segment may differ.
+_WITH_HOST = """
+    SELECT number FROM pools_importrow, jsonb_array_elements_text(values -> 'ips') AS ip
+    WHERE source_import_id = %s AND split_part(ip, '/', 1) = ANY(%s)
+"""
 
 
 class _Validation:
     """The rows of an import whose status the register decides, with what it has of them."""
 
     def __init__(self, vm_import: VMImport, rows: Sequence[VMRow]) -> None:
-        self.rows = [row for row in rows if not _is_decided(row)]
+        undecided = [row for row in rows if not _is_decided(row)]
         self.cluster_id = vm_import.cluster_id
         self.claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self.match: Callable[[VMRow, Any], matches.Match] = (
             matches.match_claim if self.claims else matches.match_entry
         )
         self.scope = namespaces.import_scope(vm_import)
-        network_ids = {row.network_id for row in self.rows}
+        network_ids = {row.network_id for row in undecided}
         self.networks = Network.objects.select_related("pool", "ippool").in_bulk(network_ids)
+        # A network may be gone since a row was resolved that is only compared.
+        self.rows = [row for row in undecided if row.network_id in self.networks]
         self.lacking = {static_vms.MISSING, *(() if self.claims else (import_rows.NO_ADDRESS,))}
         self.incomplete = self.lacking | {static_vms.TOO_MANY}
 
@@ -228,13 +241,18 @@ class _Validation:
         return f"used by the {kind} {other.namespace}/{other.name}"
 
     def _find_unserved(self, rows: Iterable[VMRow]) -> None:
-        """Add a warning to rows whose namespace has no NAD of the network, if the network has any."""
+        """Add a warning to rows whose network is gone, or has NADs and none in their namespace."""
         namespaces_of_networks = defaultdict(set)
         nads = NAD.objects.filter(network__in=self.networks)
         for network_id, namespace in nads.values_list("network", "namespace"):
             namespaces_of_networks[network_id].add(namespace)
         for row in rows:
             served = namespaces_of_networks.get(row.network_id, ())
+            if self.networks[row.network_id].gone_at:
+                message = (
+                    f"The network {self.networks[row.network_id].name} was deleted in the cluster."
+                )
+                self._add(row, "gone", message, bad=False)
             if row.namespace and served and row.namespace not in served:
                 message = (
                     f"The namespace {row.namespace} has no network attachment definition of"
@@ -251,7 +269,8 @@ class _Validation:
         for pk, peer in block_sync.shared_networks(self.networks.values()):
             segment_ids[pk] = min(segment_ids[pk], peer)
         with_macs = [row for row in self.rows if row.mac]
-        for rows in _groups(with_macs, lambda row: [(row.network_id, row.mac)]).values():
+        by_mac = _groups(with_macs, lambda row: [(segment_ids[row.network_id], row.mac)])
+        for rows in by_mac.values():
             message = f"Duplicate MAC address in rows {_lines(rows)}, with different values."
             self._add_repetition(rows, "mac_twice_in_file", message)
         of_claims = [row for row in self.rows if row.claim_name]
@@ -274,7 +293,7 @@ class _Validation:
         rows_by_vm = _groups(named, lambda row: [(row.namespace, row.vm)])
         crowded_vms = self._crowded_vms([row for row in named if self._is_primary(row)])
         for (namespace, vm), rows in rows_by_vm.items():
-            sources = sorted({row.source_vm for row in rows})
+            sources = sorted({_source(row) for row in rows})
             if len(sources) > 1:
                 message = f"Several VMs would be named {vm}: {', '.join(sources[:_MOST_SHOWN])}."
                 self._add_to_all(rows, "vm_name_collision", message)
@@ -368,6 +387,10 @@ def _groups(
         for key in keys(row):
             groups[key].append(row)
     return groups
+
+
+def _source(row: VMRow) -> str:
+    return f"{row.source_vm} ({row.source_id})" if row.source_id else str(row.source_vm)
 
 
 def _name(*parts: str) -> str:

@@ -249,7 +249,7 @@ def grant_addresses(
     pool = network.pool
     if pool is None:
         return
-    block_sync.lock_pools([network])
+    block_sync.lock_pools([network.pk])
     # Also what has been allocated there without an entry or a claim.
     block_sync.sync_segment(network)
     # Another transaction may have changed, granted or deleted a claim before the lock was taken.

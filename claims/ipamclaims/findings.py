@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Q
+
+from claims.address_index import duplicates
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
-from claims.models import IPAMClaim
+from claims.models import IndexEntry, IPAMClaim
 from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
@@ -66,6 +69,14 @@ def cluster_findings(
         ipamclaim.KIND,
         refused.exclude(conditions=[]).order_by("pk"),
         lambda claim: _refused_findings(claim, claims_managed=claims_managed),
+    )
+    flagged = IndexEntry.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True))
+    claims = IPAMClaim.objects.filter(cluster=cluster_id, pk__in=flagged.values("claim"))
+    yield from ingest.find_together(
+        context,
+        ipamclaim.KIND,
+        claims.select_related("network").order_by("pk"),
+        _duplicate_findings,
     )
     for statement, find in _CONTRADICTIONS.items():
         yield from of_rows(_rows(statement, cluster_id), find)
@@ -197,13 +208,18 @@ def _refused_findings(claim: IPAMClaim, *, claims_managed: bool) -> Iterator[Rec
     yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
 
-def _duplicate_finding(row: _Row) -> ReconcileFinding:
-    duplicate_values = ", ".join(row["duplicates"])
-    message = (
-        f"The IPAMClaim {_name(row)} has {duplicate_values}, which another MAC entry, claim or workload of the"
-        " network has, too."
-    )
-    return _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["duplicates"])
+def _duplicate_findings(claims: Sequence[IPAMClaim]) -> Iterator[ReconcileFinding]:
+    """Report who else has the MAC or an address, or what the network keeps it for."""
+    duplicates_by_id = duplicates.of_claims(claims)
+    for claim in claims:
+        conflicts = [each for each in duplicates_by_id[claim.pk] if not each.note]
+        texts = " ".join(duplicates.describe(each) for each in conflicts)
+        message = (
+            f"The IPAMClaim {claim} has duplicates on the network {claim.network.name}: {texts}"
+        )
+        row = {"id": claim.pk, "namespace": claim.namespace, "name": claim.name}
+        values = sorted({each.value for each in conflicts})
+        yield _finding(DUPLICATE, row, message[:990], severity=Severity.ERROR, values=values)
 
 
 def _outside_finding(row: _Row) -> ReconcileFinding:
@@ -231,7 +247,6 @@ def _unlike_workload_finding(row: _Row) -> ReconcileFinding:
 
 
 _CONTRADICTIONS = {
-    statements.read("claims/claims_with_duplicates"): _duplicate_finding,
     statements.read("claims/claims_outside_pool"): _outside_finding,
     statements.read("claims/claims_unlike_entries"): _unlike_entry_finding,
     statements.read("claims/claims_unlike_workloads"): _unlike_workload_finding,

@@ -62,7 +62,7 @@ def ingest_claims(
     existing_claims = {(row.namespace, row.name): row for row in existing_rows}
     network_ids = {network.pk for network in networks.values()}
     network_ids |= {row.network_id for row in existing_claims.values()}
-    lock_pools(network_ids)
+    block_sync.lock_pools(network_ids)
     new, changed, claims_of_other_vm = [], [], []
     for observed in observed_claims:
         claim, network = observed.claim, networks[observed.claim.network]
@@ -127,12 +127,6 @@ def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
     return networks
 
 
-def lock_pools(network_ids: Iterable[int]) -> None:
-    """Take the locks of the pools of the networks and their segments; call this before writing rows of claims."""
-    rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
-    block_sync.lock_pools(list(rows))
-
-
 def _update_row(
     row: IPAMClaim, observed: ObservedClaim, network: Network, *, claims_managed: bool
 ) -> None:
@@ -187,7 +181,7 @@ def forget(cluster: Cluster, uids: Iterable[str]) -> int:
 def delete(rows: Sequence[IPAMClaim]) -> None:
     if not rows:
         return
-    lock_pools(row.network_id for row in rows)
+    block_sync.lock_pools(row.network_id for row in rows)
     ids = [row.pk for row in rows]
     index.remove(claims=ids)
     IPAMClaim.objects.filter(pk__in=ids).delete()

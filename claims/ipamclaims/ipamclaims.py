@@ -13,7 +13,7 @@ from typing import Any
 from django.db import IntegrityError
 
 from claims.access import namespaces
-from claims.address_index import duplicates, index
+from claims.address_index import block_sync, duplicates, index
 from claims.core import entries
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Dialect
@@ -147,7 +147,7 @@ def _lock_for_change(
     try:
         with events.recorded_by(author), namespaces.enforce_quota(claim.cluster_id, limited):
             leases.nudge(claim.cluster_id, patient=True)
-            ingest.lock_pools([claim.network_id])
+            block_sync.lock_pools([claim.network_id])
             yield
     except IntegrityError as error:
         if database.constraint(error) != "ipamclaim_name_unique":

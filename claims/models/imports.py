@@ -24,6 +24,7 @@ class VMRow(ImportRow):
     """
 
     source_vm = in_json("texts", "vm", "")
+    source_id = in_json("texts", "vm_id", "")
     source_mac = in_json("texts", "mac", "")
     source_ips = in_json("texts", "ips", [])
     source_namespace = in_json("texts", "namespace", "")

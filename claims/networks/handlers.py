@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from claims.address_index import block_sync
 from claims.core import resources
@@ -55,6 +55,7 @@ class UserDefinedNetworks(handler.Handler):
     def ingest(
         self, context: handler.SyncContext, parsed_objects: Sequence[handler.ParsedObject]
     ) -> None:
+        _lock_pools(context, Q(name__in=[observed.parsed.name for observed in parsed_objects]))
         for parsed_object in parsed_objects:
             services.upsert_network(
                 context.cluster,
@@ -66,9 +67,9 @@ class UserDefinedNetworks(handler.Handler):
 
     def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Forget networks by uid, because a later object with the same name is another network."""
-        networks = Network.objects.filter(
-            cluster=context.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
-        )
+        ours = Q(kind=self._row_kind, uid__in=[row.uid for row in rows])
+        _lock_pools(context, ours)
+        networks = Network.objects.filter(ours, cluster=context.cluster)
         for network in networks.select_related("cluster", "pool"):
             if services.register_decides(network, is_managed=_managed(context)):
                 Network.objects.filter(pk=network.pk).update(uid="", conditions=[])
@@ -87,6 +88,12 @@ class UserDefinedNetworks(handler.Handler):
         yield from network_findings.network_findings(context, self._row_kind)
         if self._row_kind == udn.CUDN:
             yield from network_findings.orphaned_subnets(context)
+
+
+def _lock_pools(context: handler.SyncContext, networks: Q) -> None:
+    """Take the pools' locks of what an ingest may change: of these networks, and of those that may share a segment."""
+    rows = Network.objects.filter(networks | Q(topology=udn.LOCALNET), cluster=context.cluster)
+    block_sync.lock_pools(rows.values_list("pk", flat=True))
 
 
 def _managed(context: handler.SyncContext) -> bool:
@@ -194,6 +201,9 @@ class NetworkAttachmentDefinitions(handler.Handler):
     ) -> None:
         """Upsert NADs in bulk: a network for all namespaces of a cluster has a NAD in each."""
         uids = [parsed_object.row.uid for parsed_object in parsed_objects]
+        attachments = [parsed_object.parsed.attachment.network for parsed_object in parsed_objects]
+        names = [network.name for network in attachments if network is not None]
+        _lock_pools(context, Q(name__in=names) | Q(nads__uid__in=uids))
         former_nads = {nad.uid: nad for nad in _cluster_nads(context).filter(uid__in=uids)}
         network_ids = {nad.network_id for nad in former_nads.values()}
         desired_rows = [
@@ -225,7 +235,9 @@ class NetworkAttachmentDefinitions(handler.Handler):
         )
 
     def forget(self, context: handler.SyncContext, rows: Sequence[ObservedObject]) -> None:
-        nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
+        uids = [row.uid for row in rows]
+        _lock_pools(context, Q(nads__uid__in=uids))
+        nad_rows = _cluster_nads(context).filter(uid__in=uids)
         network_ids = set(nad_rows.values_list("network_id", flat=True))
         _ingest_vms_again(context, set(nad_rows.values_list("namespace", flat=True)))
         nad_rows.delete()

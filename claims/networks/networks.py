@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
+from claims.address_index import block_sync
 from claims.core import resources
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
@@ -127,6 +128,7 @@ def _differing(network: Network, **values: Any) -> dict[str, Any]:
 def _save_changes(network: Network, changes: Mapping[str, Any], author: events.Author) -> Network:
     with events.recorded_by(author):
         if changes or network.pk is None:
+            block_sync.lock_pools(filter(None, [network.pk]))
             for name, value in changes.items():
                 setattr(network, name, value)
             network.save()
@@ -275,6 +277,7 @@ def change(
     with events.recorded_by(author):
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
+        attributes.lock_definitions(of_attributes)
         locked = Network.objects.select_for_update(no_key=True).get(pk=network.pk)
         database.require_version(locked, version)
         network.custom_fields = locked.custom_fields

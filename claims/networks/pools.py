@@ -42,6 +42,7 @@ def sync_pool(network: Network, *, author: events.Author) -> bool:
     Raises CIDROverlap if subnets of the network overlap each other, and InvalidInput.
     """
     with events.recorded_by(author):
+        block_sync.lock_pools([network.pk])
         changed = _sync_pool(network, author)
         if changed:
             block_sync.sync_all(network)
@@ -174,7 +175,7 @@ def sync_segments(cluster: Cluster, *, author: events.Author) -> None:
     rows = Network.objects.filter(cluster=cluster, topology=udn.LOCALNET).select_related("pool")
     networks = list(rows.order_by("pool_id"))
     with events.recorded_by(author):
-        block_sync.lock_pools(networks)
+        block_sync.lock_pools(network.pk for network in networks)
         for network in networks:
             if network.pool is not None and network.gone_at is None:
                 sync_ranges(network, network.pool, author)

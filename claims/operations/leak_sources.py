@@ -11,7 +11,7 @@ from psycopg import sql
 
 from claims.address_index import block_sync
 from claims.core import resources
-from claims.ipamclaims import ingest, ipamclaims
+from claims.ipamclaims import ipamclaims
 from claims.models import IPAMClaim
 from pools.core import holders
 from pools.models import Block
@@ -81,8 +81,9 @@ def clear_claims(blocks: Collection[Block]) -> None:
     ids = [pk for (pk,) in database.rows(_CLAIMS, {"blocks": [block.pk for block in blocks]})]
     if not ids:
         return
-    claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
-    ingest.lock_pools(claim.network_id for claim in claims)
+    rows = IPAMClaim.objects.filter(pk__in=ids).order_by("pk")
+    block_sync.lock_pools(rows.values_list("network_id", flat=True))
+    claims = list(rows.select_for_update())
     reclaim.start_cooldown([pk for (pk,) in database.rows(_BLOCKS, {"claims": ids})])
     for claim in claims:
         ipamclaims.clear_addresses(claim)

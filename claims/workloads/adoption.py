@@ -102,7 +102,9 @@ def adopt(
     Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
     """
     with events.recorded_by(author):
-        Network.objects.select_for_update().get(pk=network.pk)
+        rows = Network.objects.filter(pk=network.pk)
+        ippools.take_locks(rows, author=author)
+        rows.select_for_update(no_key=True).get()  # a new entry locks the network's key
         adoption_plan = plan(network, ids=ids, result=result, scope=scope)
         if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):
             _apply(adoption_plan, author)

@@ -16,7 +16,6 @@ from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import duplicates
 from claims.models.workloads import ComparisonResult, WorkloadKind
 from pools.core import redaction
-from pools.core.block_fields import format_time
 from pools.models.fields import Now
 from pools.platform import database
 from pools.sql import statements
@@ -161,8 +160,8 @@ def render_rows(
     """Return the JSON objects of rows that `visible_rows(…).values()` returned, in few statements.
 
     `{"result", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
-    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; a part is
-    null if it does not exist or is outside of the scope.
+    "vm", "namespace"}, "reasons": [{"code", "message"}]}`, with the row of the workload; a part is
+    None if it does not exist or is outside of the scope.
     """
     entries = models.Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
     claims = models.IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
@@ -212,20 +211,6 @@ def _render_registered(row: models.Entry | models.IPAMClaim) -> JsonObject:
     }
 
 
-def _render_workload(workload: models.Workload) -> JsonObject:
-    return {
-        "id": workload.pk,
-        "kind": workload.kind,
-        "namespace": workload.namespace,
-        "name": workload.name,
-        "interface": workload.interface,
-        "node": workload.node,
-        "phase": workload.phase,
-        "pods": workload.pods,
-        "since": format_time(workload.since),
-    }
-
-
 def running_side(workload: models.Workload) -> Side:
     """Return the running side of the"""
     is_vm = workload.kind == WorkloadKind.VMI
@@ -269,9 +254,8 @@ def _render_row(
         reasons += duplicate_reasons.get(workload.pk, ())
     return {
         "result": row["result"],
-        "workload": _render_workload(workload) if workload else None,
+        "workload": workload,
         "registered": registered,
-        "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
         "reasons": [{"code": code, "message": message} for code, message in reasons],
     }
 

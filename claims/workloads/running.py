@@ -13,7 +13,7 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any, TypeVar
 
-from claims.address_index import index
+from claims.address_index import block_sync, index
 from claims.core import resources
 from claims.core.workloads import attachments
 from claims.core.workloads.attachments import Attachment, Instance, Machine, Nic, Pod
@@ -234,12 +234,14 @@ def _running_attachments(scene: _AffectedObjects, networks: ClusterNetworks) -> 
 def _write_rows(before: Mapping[Key, Workload], rows: Mapping[Key, Workload]) -> None:
     """Write new and changed rows in one statement, then delete the rows that no longer run."""
     new_rows = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
+    ended_rows = [row for key, row in before.items() if key not in rows]
+    block_sync.lock_pools(row.network_id for row in (*new_rows, *ended_rows))
     if new_rows:
         saved_rows = Workload.objects.bulk_create(
             new_rows, update_conflicts=True, unique_fields=_UNIQUE, update_fields=_CHANGING
         )
         index.write(workloads=saved_rows)
-    if ended_ids := [row.pk for key, row in before.items() if key not in rows]:
+    if ended_ids := [row.pk for row in ended_rows]:
         index.remove(workloads=ended_ids)
         Workload.objects.filter(pk__in=ended_ids).delete()
 

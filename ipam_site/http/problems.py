@@ -36,6 +36,13 @@ CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:problem-type:cadastre:"
 RETRY_AFTER = 2  # seconds; a database restart takes a few
 _READ_ONLY = "25006"  # SQLSTATE of a server that became a standby
+# What is said of a database that answers, by SQLSTATE: deadlock_detected, lock_not_available, query_canceled.
+_LOCKED = "Somebody else is changing the same objects. Nothing was allocated."
+_WAITS = {
+    "40P01": _LOCKED,
+    "55P03": _LOCKED,
+    "57014": "The database took too long for this. Nothing was allocated.",
+}
 
 log = logging.getLogger(__name__)
 
@@ -191,7 +198,7 @@ def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
     unavailable = isinstance(error, OperationalError | InterfaceError)
     if unavailable or database.sqlstate(error) == _READ_ONLY:
         log.warning("database unavailable for a request: %s", error)
-        return _of_register(errors.Unavailable())
+        return _of_register(errors.Unavailable(_WAITS.get(database.sqlstate(error), "")))
     if isinstance(error, IntegrityError):
         log.error("request violates a constraint: %s", error)
         return _of_register(errors.Conflict())
@@ -268,7 +275,7 @@ def _unavailable_page(problem: Problem) -> HttpResponse:
         "detail": problem.detail,
         "code": problem.code,
     }
-    answer = plain_page(503, text, title=problem.title)
+    answer = plain_page(503, text, title=problem.detail.partition(". ")[0])
     for name, value in {**problem.headers, "Cache-Control": "no-store"}.items():
         answer.headers[name] = value
     return answer

@@ -247,7 +247,7 @@ def pool_view(request: HttpRequest, pool_id: int) -> HttpResponse:
         title=gettext("%(pool)s: state at a point in time") % {"pool": name},
         snapshot=snapshot,
         cooldown=display.duration(snapshot.settings.cooldown_seconds) if snapshot.settings else "",
-        cluster=pools.cluster_name(snapshot),
+        cluster=snapshot.cluster,
         pool=pool,
         name=name,
         form=form,

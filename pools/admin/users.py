@@ -25,7 +25,7 @@ from unfold import admin as unfold, forms as unfold_forms
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from pools.admin import access
-from pools.models import DirectoryAccount
+from pools.models import DirectoryAccount, WebhookTarget
 from pools.platform import events, second_factor, sessions
 from pools.platform.admin import columns, display, large_tables, pages, related, row_forms
 from pools.platform.admin.columns import Column
@@ -328,6 +328,14 @@ class UserAdmin(_Account, _Users):
         if row.pk == request.user.pk:
             return gettext("You cannot delete your own account.")
         return _last_superuser() if access.is_last_superuser(row) else ""
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Lock what a sign-in, what sends a message, and a form lock before what belongs to it; then delete a user."""
+        accounts = DirectoryAccount.objects.filter(user=obj)
+        targets = WebhookTarget.objects.filter(user=obj)
+        for rows in (accounts, targets, User.objects.filter(pk=obj.pk)):
+            list(rows.order_by("pk").select_for_update())
+        super().delete_model(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

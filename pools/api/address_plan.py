@@ -1,9 +1,10 @@
 """address-plan/ and containers/: the tree of CIDRs, network containers, and the next free prefix of one."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,16 +12,11 @@ from rest_framework.response import Response
 from pools.api import lookups, pool_cidrs, pools as pools_api
 from pools.core import addresses, errors, object_reader
 from pools.models import ATTRIBUTES, AddressSpace, Category, Container
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
+from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Representation
 from pools.register import overlaps as owners
 from pools.register.plan import containers, free_space, next_prefix, tree
 
-_EXAMPLE = schema.example(
-    {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
-    "of the fleet",
-)
-_OVERLAPS = [pool_cidrs.OVERLAPS]
 _ORDERS = tuple(order.value for order in free_space.Order)
 _PURPOSES = ("container", "pool", "cluster_prefix")
 _FIELDS_OF_PURPOSE = {
@@ -40,17 +36,6 @@ _FIELDS_OF_PURPOSE = {
     "cluster_prefix": ({"cluster"}, {"cluster"}),
 }
 _RIGHTS = {"pool": "pools.add_pool", "cluster_prefix": "pools.change_cluster"}
-_NEXT_EXAMPLE = schema.example(
-    {
-        "prefix_length": 20,
-        "purpose": "pool",
-        "cluster": "prod",
-        "name": "green-pool",
-        "category": "pod",
-        "mask_size": 24,
-    },
-    "a pool",
-)
 
 
 def parse_space(value: object, field: str) -> AddressSpace:
@@ -132,12 +117,6 @@ class CreatedPrefixSerializer(Representation):
     id = fields.IntegerField()
 
 
-@extend_schema_view(
-    create=extend_schema(examples=_EXAMPLE, parameters=_OVERLAPS),
-    partial_update=extend_schema(
-        examples=schema.example({"name": "Data centres"}), parameters=_OVERLAPS
-    ),
-)
 class Containers(generics.ModelViewSet):
     """Network containers."""
 
@@ -161,11 +140,18 @@ class Containers(generics.ModelViewSet):
         owner = owners.owner_of_container(space) if space else owners.owner_of_prefix(None)
         pool_cidrs.warn_of_overlaps(self, cidrs if space else [], owner)
 
+    @schema.example(
+        {"cidr": "10.0.0.0/8", "name": "Data centres", "description": "Everything behind the VPN"},
+        "of the fleet",
+    )
+    @pool_cidrs.OVERLAPS
     def perform_create(self, values: dict[str, Any]) -> Container:
         """Create a network container."""
         values.setdefault("custom_fields", {})  # required ones must have a value
         return containers.create(author=self.author(), **values)
 
+    @schema.example({"name": "Data centres"})
+    @pool_cidrs.OVERLAPS
     def perform_update(self, row: Container, values: dict[str, Any]) -> Container:
         """Change the CIDR, the name, the description or the attributes; the address space never changes."""
         required = self.required_version(row)
@@ -175,40 +161,43 @@ class Containers(generics.ModelViewSet):
         """Delete a network container; what is inside stays."""
         containers.delete(row.pk, author=self.author(), version=self.required_version(row))
 
-    @extend_schema(
-        responses=FreePrefixesSerializer,
-        parameters=[
-            OpenApiParameter("prefix_length", int, required=True),
-            OpenApiParameter("limit", int, description="At most 100, which is the default."),
-            OpenApiParameter("order", str, enum=_ORDERS),
-        ],
+    @extend_schema(responses=FreePrefixesSerializer)
+    @filters.parameters(
+        prefix_length=filters.number(1, 128, required=True),
+        limit=filters.number(1, free_space.MOST, help_text="At most 100, which is the default."),
+        order=filters.choice(*_ORDERS),
     )
     @action(detail=True, url_path="available-prefixes", needs={"GET": ("pools.view_container",)})
     def available_prefixes(self, request: Request, container_id: int) -> Response:
         """The free prefixes of a length in a network container."""
         container = self.get_object()
-        length = self.parameters.parse("prefix_length", query.integer(1, 128))
-        limit = self.parameters.parse("limit", query.integer(1, free_space.MOST))
-        order = self.parameters.parse("order", query.choice(*_ORDERS))
-        problems = self.parameters.report.problems
-        if length is None and not any(problem.field == "prefix_length" for problem in problems):
-            self.parameters.report.add("prefix_length", "required", "is required")
+        values, report = self.query_values(is_complete=False), self.parameters.report
+        length = values["prefix_length"]
+        if length is None and not any(item.field == "prefix_length" for item in report.problems):
+            report.add("prefix_length", "required", "is required")
         self.parameters.raise_problems()
         prefixes = free_space.find_prefixes(
             container.cidr,
             length or 0,
             free_space.scope_of(container),
-            order=free_space.Order(order or "first_fit"),
-            limit=limit or free_space.MOST,
+            order=free_space.Order(values["order"] or "first_fit"),
+            limit=values["limit"] or free_space.MOST,
         )
         return Response({"results": [str(prefix) for prefix in prefixes]})
 
-    @extend_schema(
-        request=NextPrefixSerializer,
-        responses={201: CreatedPrefixSerializer},
-        examples=_NEXT_EXAMPLE,
-        parameters=_OVERLAPS,
+    @extend_schema(request=NextPrefixSerializer, responses={201: CreatedPrefixSerializer})
+    @schema.example(
+        {
+            "prefix_length": 20,
+            "purpose": "pool",
+            "cluster": "prod",
+            "name": "green-pool",
+            "category": "pod",
+            "mask_size": 24,
+        },
+        "a pool",
     )
+    @pool_cidrs.OVERLAPS
     @generics.post_action("pools.add_container", idempotent=True, url_path="next-prefix")
     def next_prefix(self, request: Request, container_id: int) -> Response:
         """Create a container, a pool or the prefix of a cluster in the next free prefix, atomically."""
@@ -261,6 +250,17 @@ def _create(
     return {"cidr": str(pool.cidrs.get().cidr), "id": pool.pk}, owners.owner_of_pool(pool)
 
 
+class PlanObject(NamedTuple):
+    """What an object of the plan is, and the cluster and the address space to which it belongs."""
+
+    type: str
+    id: int
+    name: str
+    cluster: object
+    address_space: object
+    utilization: float | None = None
+
+
 class PlanObjectSerializer(Representation):
     """What has a CIDR: a container, a pool, the prefix of a cluster, a reserved range, an object of a cluster.
 
@@ -285,6 +285,13 @@ class AddressCountSerializer(Representation):
     count = fields.IntegerField()
 
 
+class PlanObjectsField(fields.ListField):
+    """What has the CIDR of a row of the plan."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        return super().to_representation([*_objects(data)])
+
+
 class PlanRowSerializer(Representation):
     """A CIDR of the plan, or a free part; `covered` is the share that the CIDRs inside it cover.
 
@@ -296,11 +303,11 @@ class PlanRowSerializer(Representation):
     cidr = fields.CIDRField()
     free = fields.FlagField()
     grouped = fields.FlagField()
-    addresses = fields.ListField(child=AddressCountSerializer())
+    addresses = fields.ListField(child=AddressCountSerializer(), source="address_counts")
     expandable = fields.FlagField()
-    covered = fields.RatioField(allow_null=True)
+    covered = fields.RatioField(source="share", allow_null=True)
     overlaps = fields.FlagField()
-    objects = fields.ListField(child=PlanObjectSerializer())
+    objects = PlanObjectsField(child=PlanObjectSerializer(), source="*")
 
 
 class PlanLevelSerializer(Representation):
@@ -316,52 +323,35 @@ class AddressPlan(generics.GenericView):
     needs = {"GET": ("pools.view_container",)}
     serializer_class = PlanLevelSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "parent", str, description="Whose level is shown; else the outermost."
-            ),
-            OpenApiParameter("address_space", str, description="Its name; else the fleet."),
-            OpenApiParameter("cluster", str, description="Name or id; then nothing is free."),
-            OpenApiParameter("family", str, enum=["4", "6"]),
-            OpenApiParameter("behind", str, description="`next` of the page before."),
-            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
-            OpenApiParameter(
-                "group_addresses",
-                bool,
-                description="True: one row for the single addresses of a /24 or /64, if there are four or more.",
-            ),
-        ]
+    @filters.parameters(
+        parent=filters.Filter(
+            addresses.parse_block, help_text="Whose level is shown; else the outermost."
+        ),
+        address_space=filters.Filter(parse_space, help_text="Its name; else the fleet."),
+        cluster=filters.Filter(lookups.cluster, help_text="Name or id; then nothing is free."),
+        family=filters.choice("4", "6"),
+        behind=filters.Filter(addresses.parse_address, help_text="`next` of the page before."),
+        limit=filters.number(1, 1000, help_text="1 to 1000 (100)."),
+        group_addresses=filters.flag(
+            help_text="True: one row for the single addresses of a /24 or /64, if there are four or more."
+        ),
     )
     def get(self, request: Request) -> Response:
         """One level of the tree of CIDRs, with what is free between them."""
-        parameters = self.parameters
-        parent = parameters.parse("parent", _parse_block)
-        space = parameters.parse("address_space", parse_space)
-        cluster = parameters.parse("cluster", lookups.cluster)
-        family = parameters.parse("family", query.choice("4", "6"))
-        behind = parameters.parse("behind", addresses.parse_address)
-        limit = parameters.parse("limit", query.integer(1, 1000))
-        group_addresses = parameters.parse("group_addresses", query.flag)
-        version = int(family) if family else None
-        _check_place(parameters.report, parent, version, behind)
-        parameters.raise_problems()
+        values = self.query_values(is_complete=False)
+        parent, behind = values["parent"], values["behind"]
+        family = int(values["family"]) if values["family"] else None
+        _check_place(self.parameters.report, parent, family, behind)
+        self.parameters.raise_problems()
         level = tree.read_level(
-            free_space.scope_of_space(space),
+            free_space.scope_of_space(values["address_space"]),
             parent,
-            level_filter=tree.LevelFilter(version, cluster),
+            level_filter=tree.LevelFilter(family, values["cluster"]),
             behind=behind,
-            limit=limit or tree.MOST,
-            group_addresses=group_addresses or False,
+            limit=values["limit"] or tree.MOST,
+            group_addresses=values["group_addresses"] or False,
         )
-        results = [_represent(row) for row in level.rows]
-        return Response(
-            PlanLevelSerializer({"next": level.following or None, "results": results}).data
-        )
-
-
-def _parse_block(value: str, name: str) -> addresses.Network:
-    return addresses.parse_block(value, field=name)
+        return self.respond({"next": level.following or None, "results": level.rows})
 
 
 def _check_place(
@@ -380,49 +370,18 @@ def _check_place(
         report.add("behind", "out_of_range", f"must be in {parent}", behind)
 
 
-def _represent(row: tree.PlanRow) -> dict[str, Any]:
-    return {
-        "cidr": row.cidr,
-        "free": row.free,
-        "grouped": row.grouped,
-        "addresses": row.address_counts,
-        "expandable": row.expandable,
-        "covered": row.share,
-        "overlaps": row.overlaps,
-        "objects": list(_objects(row)),
-    }
-
-
-def _objects(row: tree.PlanRow) -> Any:
+def _objects(row: tree.PlanRow) -> Iterator[PlanObject]:
     for container in row.containers:
-        cluster = container.cluster.name if container.cluster else None
-        yield _object("container", container.pk, container.name, cluster, container.space)
+        cluster, space = container.cluster, container.space
+        yield PlanObject("container", container.pk, container.name, cluster, space)
     for owner in row.clusters:
-        yield _object("cluster_prefix", owner.pk, owner.name, owner.name, owner.name)
+        yield PlanObject("cluster_prefix", owner.pk, owner.name, owner, owner)
     for pool_cidr, counts in zip(row.pool_cidrs, row.usages, strict=True):
-        pool = pool_cidr.pool
-        yield _object("pool", pool.pk, pool.name, pool.cluster.name, pool_cidr.space, counts.ratio)
+        pool, space = pool_cidr.pool, pool_cidr.space
+        yield PlanObject("pool", pool.pk, pool.name, pool.cluster, space, counts.ratio)
     for reserved in row.reserved_ranges:
         pool = reserved.pool
-        yield _object("reserved_range", reserved.pk, reserved.reason, pool.cluster.name, pool.space)
+        yield PlanObject("reserved_range", reserved.pk, reserved.reason, pool.cluster, pool.space)
     for observed in row.observed_cidrs:
-        name = f"{observed.kind} {observed.object_name}"
-        yield _object("observed_cidr", observed.pk, name, observed.cluster.name, observed.space)
-
-
-def _object(
-    kind: str,
-    pk: int,
-    name: str,
-    cluster: str | None,
-    space: AddressSpace | str | None,
-    utilization: float | None = None,
-) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "id": pk,
-        "name": name,
-        "cluster": cluster,
-        "address_space": str(space) if space else None,
-        "utilization": utilization,
-    }
+        name, space = f"{observed.kind} {observed.object_name}", observed.space
+        yield PlanObject("observed_cidr", observed.pk, name, observed.cluster, space)

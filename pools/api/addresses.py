@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,13 +19,11 @@ from pools.core import addresses, block_fields, dns_names, errors, holders
 from pools.core.dns_names import DEFAULT_TTL
 from pools.models import Block, BlockState, Category, ObservedCIDR
 from pools.platform import database
-from pools.platform.rest import fields, generics, query
+from pools.platform.rest import fields, filters, generics
 from pools.platform.rest.serializers import Representation
 from pools.register import dns
 from pools.register.history import addresses as history_addresses
 
-_CLUSTER = OpenApiParameter("cluster", str, description="Name or id.")
-_TIME = {"type": "string", "format": "date-time"}
 _MOST_OBSERVED = 1000
 
 
@@ -59,16 +58,18 @@ class Address(generics.GenericView):
     queryset = Block.objects.all()
     serializer_class = AddressSerializer
 
-    @extend_schema(
-        parameters=[
-            _CLUSTER,
-            OpenApiParameter("at", _TIME, description="Who held the address then. Default: now."),
-        ]
+    @filters.parameters(
+        cluster=filters.Filter(lookups.current_or_former_cluster_id, help_text="Name or id."),
+        at=filters.Filter(
+            history_addresses.parse_past_time,
+            schema={"format": "date-time"},
+            help_text="Who held the address then. Default: now.",
+        ),
     )
     def get(self, request: Request, address: str) -> Response:
         """The holders of an address, now or at a time, its history, and the objects of clusters that use it."""
-        cluster = self.parameters.parse("cluster", lookups.current_or_former_cluster_id)
-        timestamp = self.parameters.parse("at", history_addresses.parse_past_time)
+        values = self.query_values(is_complete=False)
+        cluster, timestamp = values["cluster"], values["at"]
         with self.parameters.report.collect():
             parsed = addresses.parse_address(address, field="address")
         self.parameters.raise_problems()
@@ -104,11 +105,10 @@ class InstanceNetwork(generics.GenericView):
     )
     serializer_class = InstanceNetworkSerializer
 
-    @extend_schema(parameters=[_CLUSTER])
+    @filters.parameters(cluster=filters.Filter(lookups.cluster, help_text="Name or id."))
     def get(self, request: Request, instance: str) -> Response:
         """The network configuration of an instance: its overlay address, gateway, MTU and DNS."""
-        cluster = self.parameters.parse("cluster", lookups.cluster)
-        self.parameters.raise_problems()
+        cluster = self.query_values()["cluster"]
         blocks = self.get_queryset().filter(holder_id=instance)
         if cluster is not None:
             blocks = blocks.filter(space__cluster=cluster)
@@ -121,15 +121,13 @@ class InstanceNetwork(generics.GenericView):
         return self.respond(instance_blocks[0])
 
 
-_parse_ttl = query.integer(0, (1 << 31) - 1)
-_parse_serial = query.integer(1, (1 << 32) - 1)
 _LINES = 500
 _LIST = {"type": "array", "items": {"type": "string"}}
 _ENDPOINTS = OpenApiResponse(OpenApiTypes.OBJECT, description="A List of DNSEndpoints.")
-_ALL = [
-    OpenApiParameter("ttl", int, description=f"Seconds; {DEFAULT_TTL} by default."),
-    OpenApiParameter("cluster", description="Only names of this cluster: name or id."),
-]
+_ALL = {
+    "ttl": filters.number(0, (1 << 31) - 1, help_text=f"Seconds; {DEFAULT_TTL} by default."),
+    "cluster": filters.Filter(lookups.cluster, help_text="Only names of this cluster: name or id."),
+}
 
 
 class _DNSView(generics.GenericView):
@@ -137,52 +135,56 @@ class _DNSView(generics.GenericView):
     queryset = Block.objects.all()
     serializer_class = Representation
 
-    def selection(self) -> tuple[int, int | None]:
-        """Return the TTL and the id of the cluster. Raises InvalidInput for all parameters."""
-        ttl = self.parameters.parse("ttl", _parse_ttl)
-        cluster = self.parameters.parse("cluster", lookups.cluster)
-        self.parameters.raise_problems()
-        return DEFAULT_TTL if ttl is None else ttl, cluster.pk if cluster else None
+    def records_and_ttl(self, values: dict[str, Any]) -> tuple[Iterator[dns_names.Record], int]:
+        """The records that the parameters choose, and the TTL of all of them."""
+        cluster, ttl = values["cluster"], values["ttl"]
+        return dns.records(cluster and cluster.pk), DEFAULT_TTL if ttl is None else ttl
 
 
 class ZoneFile(_DNSView):
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("zone", required=True, description="example.org, 10.in-addr.arpa"),
-            OpenApiParameter("ns", _LIST, required=True, description="The primary server first."),
-            OpenApiParameter("cidr", description="Of a classless reverse zone: 192.0.2.64/26."),
-            OpenApiParameter("serial", int, description="Else seconds since 1970."),
-            *_ALL,
-        ],
-        responses={(200, "text/dns"): OpenApiTypes.STR},
+    @extend_schema(responses={(200, "text/dns"): OpenApiTypes.STR})
+    @filters.parameters(
+        zone=filters.Filter(
+            dns_names.parse_zone, required=True, help_text="example.org, 10.in-addr.arpa"
+        ),
+        ns=filters.Filter(
+            dns_names.parse_name,
+            repeated=True,
+            required=True,
+            schema=_LIST,
+            help_text="The primary server first.",
+        ),
+        cidr=filters.Filter(
+            dns_names.parse_classless, help_text="Of a classless reverse zone: 192.0.2.64/26."
+        ),
+        serial=filters.number(1, (1 << 32) - 1, help_text="Else seconds since 1970."),
+        **_ALL,
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The zone file of a zone (RFC 1035): its A and AAAA records, or the PTR records of a reverse zone."""
-        parameters = self.parameters
-        name = parameters.parse("zone", dns_names.parse_zone)
-        servers = parameters.parse_each("ns", dns_names.parse_name)
-        cidr = parameters.parse("cidr", dns_names.parse_classless)
-        serial = parameters.parse("serial", _parse_serial) or int(database.now().timestamp())
-        ttl, cluster = self.selection()
+        values = self.query_values()
+        name, servers, cidr = values["zone"], values["ns"], values["cidr"]
+        serial = values["serial"] or int(database.now().timestamp())
         if not name or not servers or not all(servers):
             raise errors.InvalidInput.for_field("ns" if name else "zone", "required", "is required")
         if cidr is None:
             dns_names.require_addresses(name)
-        records = dns.records(cluster)
+        records, ttl = self.records_and_ttl(values)
         lines = dns_names.zone_lines(records, name, servers, serial=serial, ttl=ttl, cidr=cidr)
         return _stream(lines, "text/dns; charset=utf-8")
 
 
 class Endpoints(_DNSView):
-    @extend_schema(
-        parameters=[OpenApiParameter("namespace", description="`default` by default."), *_ALL],
-        responses={200: _ENDPOINTS},
+    @extend_schema(responses={200: _ENDPOINTS})
+    @filters.parameters(
+        namespace=filters.Filter(holders.parse_label, help_text="`default` by default."), **_ALL
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """DNSEndpoints of externaldns.k8s.io/v1alpha1, one for each name, for `kubectl apply -f -`."""
-        namespace = self.parameters.parse("namespace", holders.parse_label) or "default"
-        ttl, cluster = self.selection()
-        lines = dns_names.endpoint_lines(dns.records(cluster), namespace=namespace, ttl=ttl)
+        values = self.query_values()
+        records, ttl = self.records_and_ttl(values)
+        namespace = values["namespace"] or "default"
+        lines = dns_names.endpoint_lines(records, namespace=namespace, ttl=ttl)
         return _stream(lines, "application/json")
 
 

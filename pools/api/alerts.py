@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -56,16 +56,14 @@ class Alerts(generics.ModelViewSet):
     lookup_url_kwarg = "alert_id"
     row_text = "An alert."
 
-    @extend_schema(
-        request=AcknowledgementSerializer,
-        examples=schema.example(
-            {
-                "acknowledged": True,
-                "acknowledged_until": "2026-12-07T08:00:00Z",
-                "acknowledged_reason": "the new CIDR is ordered",
-            },
-            "until Monday",
-        ),
+    @extend_schema(request=AcknowledgementSerializer)
+    @schema.example(
+        {
+            "acknowledged": True,
+            "acknowledged_until": "2026-12-07T08:00:00Z",
+            "acknowledged_reason": "the new CIDR is ordered",
+        },
+        "until Monday",
     )
     def partial_update(self, request: Request, alert_id: int) -> Response:
         """Acknowledge an open alert, or withdraw its acknowledgement."""
@@ -102,14 +100,6 @@ class SilenceSerializer(Serializer):
     created_at = fields.TimeField(read_only=True)
 
 
-@extend_schema_view(
-    create=extend_schema(
-        examples=schema.example(
-            {"cluster": 1, "until": "2026-12-07T08:00:00Z", "reason": "it is moved"},
-            "one cluster until Monday",
-        )
-    )
-)
 class Silences(generics.ModelViewSet):
     """Silences of alerts."""
 
@@ -118,6 +108,10 @@ class Silences(generics.ModelViewSet):
     lookup_url_kwarg = "silence_id"
     row_text = "A silence."
 
+    @schema.example(
+        {"cluster": 1, "until": "2026-12-07T08:00:00Z", "reason": "it is moved"},
+        "one cluster until Monday",
+    )
     def perform_create(self, values: dict[str, Any]) -> models.Silence:
         """Silence alerts."""
         cluster_id = values.pop("cluster_id", None)
@@ -231,7 +225,6 @@ class DeliveryFilter(filters.FilterSet):
 _CHANGE = "pools.change_webhooktarget"
 
 
-@extend_schema_view(partial_update=extend_schema(examples=schema.example({"enabled": False})))
 class WebhookTargets(generics.ModelViewSet):
     """Receivers of alerts and events."""
 
@@ -241,12 +234,10 @@ class WebhookTargets(generics.ModelViewSet):
     lookup_url_kwarg = "target_id"
     row_text = "A receiver of alerts and events."
 
-    @extend_schema(
-        responses={201: WebhookSecretSerializer},
-        examples=schema.example(
-            {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
-            "all errors",
-        ),
+    @extend_schema(responses={201: WebhookSecretSerializer})
+    @schema.example(
+        {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
+        "all errors",
     )
     def create(self, request: Request) -> Response:
         """Create a target; only this answer contains its secret, by which webhooks are signed.
@@ -257,6 +248,7 @@ class WebhookTargets(generics.ModelViewSet):
         target, secret = targets.create(author=self.author(), **values)
         return Response(self.represent(target) | {"secret": secret}, status=201)
 
+    @schema.example({"enabled": False})
     def perform_update(
         self, target: models.WebhookTarget, values: dict[str, Any]
     ) -> models.WebhookTarget:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Prefetch
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -84,17 +84,6 @@ def represent(request_id: int) -> dict[str, Any]:
     return answer
 
 
-_EXAMPLES = [
-    *schema.example(
-        {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"}, "the next address"
-    ),
-    *schema.example(
-        {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True},
-        "the address that a host has, else the next",
-    ),
-]
-
-
 def _parse_family(value: object, field: str) -> int:
     number = parsing.integer(value, field, least=4, most=6)
     if number == 5:
@@ -124,8 +113,8 @@ class BlockDemandSerializer(Serializer):
     )
     dns_name = fields.TextField(dns_names.parse_name, required=False)
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
-        super()._report_names(data, report)
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        super().report_names(data, report)
         spellings = [name for name in ("holder", "holders") if data.get(name) is not None]
         if not spellings:
             report.add("holder", "required", "is required")
@@ -189,7 +178,13 @@ class Allocations(generics.GenericView):
             201: AllocatedBlocksSerializer,
             202: AllocationRequestSerializer,
         },
-        examples=_EXAMPLES,
+    )
+    @schema.example(
+        {"holder": {"kind": "instance", "id": "i-1"}, "org": "o", "env": "e"}, "the next address"
+    )
+    @schema.example(
+        {"holder": {"kind": "host", "id": "web1.example.org"}, "reuse": True},
+        "the address that a host has, else the next",
     )
     def post(self, request: Request, pool_id: int) -> Response:
         """Allocate blocks, all of them or none.
@@ -213,10 +208,6 @@ class Allocations(generics.GenericView):
 
 
 _STATUSES = ("ok", "degraded")
-_ENVIRONMENT_EXAMPLE = schema.example(
-    {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"},
-    "before its first allocation",
-)
 
 
 class EnvironmentSerializer(Representation):
@@ -258,7 +249,6 @@ class EnvironmentFilter(filters.FilterSet):
     )
 
 
-@extend_schema_view(create=extend_schema(examples=_ENVIRONMENT_EXAMPLE))
 class Environments(generics.ModelViewSet):
     """Environments, and which of them lack addresses."""
 
@@ -272,6 +262,10 @@ class Environments(generics.ModelViewSet):
     lookup_url_kwarg = "environment_id"
     row_text = "An environment."
 
+    @schema.example(
+        {"cluster": "prod", "org": "acme", "env": "shop", "description": "Web shop"},
+        "before its first allocation",
+    )
     def perform_create(self, values: dict[str, Any]) -> Environment:
         """Declare an environment before its first allocation."""
         return environments.declare(author=self.author(), **values)

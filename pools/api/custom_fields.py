@@ -2,24 +2,11 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema, extend_schema_view
-
 from pools.core import custom_fields as core
 from pools.models import CustomField, CustomFieldType
 from pools.platform import attributes
 from pools.platform.rest import fields, filters, generics, parsing, schema
 from pools.platform.rest.serializers import Serializer
-
-_EXAMPLE = schema.example(
-    {
-        "name": "environment",
-        "label": "Environment",
-        "type": "choice",
-        "choices": ["production", "test"],
-        "object_types": ["cluster", "pool"],
-    },
-    "a choice",
-)
 
 
 def _parse_object_type(value: object, path: str) -> str:
@@ -50,10 +37,6 @@ class CustomFieldFilter(filters.FilterSet):
     )
 
 
-@extend_schema_view(
-    create=extend_schema(examples=_EXAMPLE),
-    partial_update=extend_schema(examples=schema.example({"label": "Rack"})),
-)
 class CustomFields(generics.ModelViewSet):
     """Custom fields."""
 
@@ -65,10 +48,21 @@ class CustomFields(generics.ModelViewSet):
     absent = "There is no such custom field."
     row_text = "A custom field."
 
+    @schema.example(
+        {
+            "name": "environment",
+            "label": "Environment",
+            "type": "choice",
+            "choices": ["production", "test"],
+            "object_types": ["cluster", "pool"],
+        },
+        "a choice",
+    )
     def perform_create(self, definition: dict[str, Any]) -> CustomField:
         """Define a custom field."""
         return attributes.create(definition, author=self.author())
 
+    @schema.example({"label": "Rack"})
     def perform_update(self, row: CustomField, changes: dict[str, Any]) -> CustomField:
         """Change a custom field; a new name is that of the stored values, too."""
         return attributes.change(row, changes, author=self.author())

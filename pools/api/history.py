@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,7 +16,7 @@ from pools.platform import database
 from pools.platform.history import representation, search
 from pools.platform.history.search import HistoryQuery
 from pools.platform.rest import fields, filters, generics, keyset, query
-from pools.platform.rest.serializers import Representation
+from pools.platform.rest.serializers import ByFamilySerializer, Representation
 from pools.register import event_filters
 from pools.register.history import (
     addresses as history_addresses,
@@ -50,14 +50,14 @@ class TenureSerializer(Representation):
 
 
 class PastRangeSerializer(Representation):
-    range = fields.ParsedField(schema={"type": "string", "format": "ip-range"})
+    range = fields.TextField(source="span", schema={"type": "string", "format": "ip-range"})
     reason = fields.TextField()
 
 
 class PastCIDRSerializer(Representation):
     cidr = fields.CIDRField()
     orphaned = fields.FlagField()
-    reserved_ranges = fields.ListField(child=PastRangeSerializer(), source="ranges")
+    reserved_ranges = fields.ListField(child=PastRangeSerializer(), source="reserved")
 
 
 class PastCountsSerializer(Representation):
@@ -69,7 +69,7 @@ class PastCountsSerializer(Representation):
     withheld = fields.CountField()
 
 
-class PastFamiliesSerializer(Representation):
+class PastFamiliesSerializer(ByFamilySerializer):
     ipv4 = PastCountsSerializer(required=False)
     ipv6 = PastCountsSerializer(required=False)
 
@@ -90,13 +90,13 @@ class PastSettingsSerializer(Representation):
 class PastPoolSerializer(Representation):
     """A pool at a time, with a page of those who held its blocks then."""
 
-    pool_id = fields.IntegerField()
-    at = fields.TimeField()
-    state = fields.ChoiceField(_STATES)
-    cluster = fields.TextField()
-    settings = PastSettingsSerializer(allow_null=True)
-    cidrs = fields.ListField(child=PastCIDRSerializer())
-    counts = PastFamiliesSerializer()
+    pool_id = fields.IntegerField(source="snapshot.pool_id")
+    at = fields.TimeField(source="snapshot.moment")
+    state = fields.ChoiceField(_STATES, source="snapshot.state")
+    cluster = fields.TextField(source="snapshot.cluster")
+    settings = PastSettingsSerializer(source="snapshot.settings", allow_null=True)
+    cidrs = fields.ListField(child=PastCIDRSerializer(), source="snapshot.cidrs")
+    counts = PastFamiliesSerializer(source="snapshot.counts")
     next = fields.ParsedField(schema={"type": "string", "format": "uri"}, allow_null=True)
     previous = fields.ParsedField(schema={"type": "string", "format": "uri"}, allow_null=True)
     results = fields.ListField(child=TenureSerializer())
@@ -159,6 +159,13 @@ class _HistoryView(generics.GenericView):
     pagination_class: Any = keyset.NumberPagination
     pages = keyset.NumberPagination()
 
+    def read_page(self) -> tuple[dict[str, Any], int, int | None]:
+        """Return the values of the filters, the rows of a page, and the cursor. InvalidInput."""
+        values = filters.bind(self, self.request, self.get_queryset()).values()
+        limit, below = self.pages.read(self.parameters)
+        self.parameters.raise_problems()
+        return values, limit, below
+
     def page_document(self, results: Any, below: int | None) -> dict[str, Any]:
         return self.pages.document(self.request, results, below)
 
@@ -178,11 +185,9 @@ class History(_HistoryView, generics.ListView):
         """
         if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
             raise errors.NotAllowed("This needs the permission pools.view_event.")
-        values = filters.bind(self, request, self.get_queryset()).values()
+        values, limit, below = self.read_page()
         text = values.pop("q", "")
         base = HistoryQuery(**{_FIELD_OF.get(name, name): values[name] for name in values})
-        limit, below = self.pages.read(self.parameters)
-        self.parameters.raise_problems()
         alternatives = [base]
         if text:
             alternatives = [
@@ -213,12 +218,8 @@ class _TenureView(_HistoryView, generics.ListView):
     serializer_class = TenureSerializer
     filterset_class: Any = TenureFilter
 
-    def answer(
-        self, request: Request, *, kind: str = "", holder: str = "", uid: str = ""
-    ) -> Response:
-        values = filters.bind(self, request, self.get_queryset()).values()
-        limit, below = self.pages.read(self.parameters)
-        self.parameters.raise_problems()
+    def answer(self, *, kind: str = "", holder: str = "", uid: str = "") -> Response:
+        values, limit, below = self.read_page()
         page = history_holders.find_tenures(
             kind=kind,
             holder=holder,
@@ -237,27 +238,27 @@ class HolderHistory(_TenureView):
 
     def get(self, request: Request, kind: str, holder: str) -> Response:
         """The blocks that a holder held, and when."""
-        return self.answer(request, kind=kind, holder=holder)
+        return self.answer(kind=kind, holder=holder)
 
 
 class UidHistory(_TenureView):
     def get(self, request: Request, uid: str) -> Response:
         """The blocks that the holder with a uid held, and when."""
-        return self.answer(request, uid=uid)
+        return self.answer(uid=uid)
 
 
 class PoolAt(_HistoryView):
     needs = {"GET": ("pools.view_pool", "pools.view_block")}
     serializer_class = PastPoolSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "at", {"type": "string", "format": "date-time"}, description="Default: now."
-            ),
-            OpenApiParameter("limit", int, description="Holders of a page."),
-            OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
-        ]
+    @filters.parameters(
+        at=filters.Filter(
+            history_addresses.parse_past_time,
+            schema={"format": "date-time"},
+            help_text="Default: now.",
+        ),
+        limit=filters.Filter(schema={"type": "integer"}, help_text="Holders of a page."),
+        cursor=filters.Filter(help_text="The cursor of a `next` link."),
     )
     def get(self, request: Request, pool_id: int) -> Response:
         """A pool at a time, and who held its blocks then."""
@@ -266,37 +267,13 @@ class PoolAt(_HistoryView):
         self.parameters.raise_problems()
         snapshot = pools.pool_snapshot(pool_id, timestamp)
         page = pools.pool_holders(pool_id, timestamp, below=below, limit=limit)
-        document = _snapshot_document(snapshot) | self.page_document(page.tenures, page.below)
-        return self.respond(document)
+        return self.respond({"snapshot": snapshot, **self.page_document(page.tenures, page.below)})
 
 
 def merge_criteria(base: HistoryQuery, criteria: HistoryQuery) -> HistoryQuery:
     """Return the criteria of both; a value of `criteria` replaces that of `base`."""
     filled = {name: value for name, value in vars(criteria).items() if value}
     return replace(base, **filled)
-
-
-def _snapshot_document(snapshot: pools.PoolSnapshot) -> dict[str, Any]:
-    settings = snapshot.settings
-    return {
-        "pool_id": snapshot.pool_id,
-        "at": snapshot.moment,
-        "state": "absent" if settings is None else "deleted" if snapshot.deleted else "present",
-        "cluster": pools.cluster_name(snapshot),
-        "settings": settings,
-        "cidrs": [
-            {
-                "cidr": entry.cidr,
-                "orphaned": entry.orphaned,
-                "ranges": [
-                    {"range": f"{span.first}-{span.last}", "reason": reason}
-                    for span, reason in entry.reserved
-                ],
-            }
-            for entry in snapshot.cidrs
-        ],
-        "counts": {f"ipv{family}": counts for family, counts in snapshot.counts.items()},
-    }
 
 
 class EventFilter(filters.FilterSet):
@@ -377,21 +354,17 @@ class ComparisonFilter(filters.FilterSet):
     pool = filters.Filter(lookups.pools, help_text="Name or id; a VM network's has its name.")
 
 
-class ComparisonView(generics.ListView):
+class ComparisonView(_HistoryView, generics.ListView):
     needs = {"GET": ("pools.view_pool", "pools.view_block")}
     queryset = BlockEvent.objects.all()
     serializer_class = ComparisonSerializer
     filterset_class = ComparisonFilter
-    pagination_class: Any = keyset.NumberPagination
     limited_by = ("cluster", "pool")
 
     @extend_schema(responses=forced_singular_serializer(ComparisonSerializer))
     def get(self, request: Request) -> Response:
         """Compare two moments of a pool, a cluster or the fleet."""
-        pages = keyset.NumberPagination()
-        values = filters.bind(self, request, self.get_queryset()).values()
-        limit, below = pages.read(self.parameters)
-        self.parameters.raise_problems()
+        values, limit, below = self.read_page()
         until = values.get("until") or database.now()
         result = comparison.compare(
             values.get("since") or until - timedelta(days=1),
@@ -400,5 +373,5 @@ class ComparisonView(generics.ListView):
             below=below,
             limit=limit,
         )
-        page = pages.document(request, result.differences, result.below)
+        page = self.page_document(result.differences, result.below)
         return self.respond({**vars(result), **page})

@@ -133,15 +133,14 @@ class NewImportSerializer(Serializer):
     commit = FormFlagField(required=False, source="commit_wanted")
     skip_bad = FormFlagField(required=False)
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        report = object_reader.ProblemReport()
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
         if sum(data.get(name) is not None for name in self.sources) != 1:
             message = f"send one of: {', '.join(self.sources)}; the file as the part `file`"
             report.add(self.sources[0], "required", message)
-        values: dict[str, Any] = {}
-        with report.collect():
-            values = super().to_internal_value(data)
-        report.raise_any()
+        super().report_names(data, report)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        values = super().to_internal_value(data)
         uploads = [values.pop(name) for name in self.sources if name in values]
         return {**values, "uploads": uploads[0]}
 

@@ -183,13 +183,6 @@ def _target(block_id: int, values: dict[str, Any]) -> reclaim.ReclaimTarget:
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with Kubernetes names and uids
 _SEQUENCES = 1 << 63
 _SHOWN = 100  # problems in one response
-_EXAMPLE = schema.example(
-    {
-        "cluster": "prod", "holder_kind": "instance", "sequence": 1, "complete": True,
-        "holders": [{"id": "i-1", "uid": "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"}],
-    },
-    "all instances of a cluster",
-)  # fmt: skip
 
 
 class ReferencedHolderSerializer(Serializer):
@@ -330,10 +323,15 @@ class References(generics.ListViewSet):
     largest_body = LARGEST
 
     @extend_schema(
-        request=ReferenceReportSerializer,
-        responses={200: ReferenceReportResultSerializer},
-        examples=_EXAMPLE,
+        request=ReferenceReportSerializer, responses={200: ReferenceReportResultSerializer}
     )
+    @schema.example(
+        {
+            "cluster": "prod", "holder_kind": "instance", "sequence": 1, "complete": True,
+            "holders": [{"id": "i-1", "uid": "7d2f8a54-6a0b-4a3c-9d5c-6c1a4b6f2f10"}],
+        },
+        "all instances of a cluster",
+    )  # fmt: skip
     def create(self, request: Request) -> Response:
         """Report the holders that still use blocks."""
         report = self.read(request, ReferenceReportSerializer)

@@ -1,4 +1,4 @@
-"""Parsers of query parameters: a cluster, a pool, a time in the past."""
+"""Clusters and pools by their names or ids, of parameters, bodies and paths."""
 
 from pools.core import errors, holders
 from pools.models import Cluster, Pool
@@ -44,6 +44,14 @@ def find_cluster(value: str) -> Cluster | None:
 
 def _is_id(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 18
+
+
+def get_pool(pool_id: int) -> Pool:
+    """Return a pool with its cluster. Raises NotFound."""
+    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+    if pool is None:
+        raise errors.NotFound("There is no such pool.")
+    return pool
 
 
 def pools(value: str, name: str) -> list[int]:

@@ -2,23 +2,26 @@
 
 from typing import Any
 
-from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from django.db.models import QuerySet
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import lookups
 from pools.api.clusters.guides import PreflightFindingSerializer
-from pools.api.pools import WaitingFieldSerializer, get_pool
+from pools.api.pools import WaitingFieldSerializer
 from pools.cidr_migrations import forecast, migrations, progress
 from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import pool_sync
 from pools.models import CIDRMigration
-from pools.platform.rest import fields, generics, query
+from pools.platform.rest import fields, filters, generics, keyset
 from pools.platform.rest.serializers import Representation, Serializer
 
 LISTED = 100  # newest migrations of a pool
 _STEPS = [step.value for step in MigrationStep]
-_DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only report what would happen.")
+_DRY_RUN = filters.parameters(
+    dry_run=filters.flag(help_text="true: only report what would happen.")
+)
 
 
 class DrainingHolderSerializer(Representation):
@@ -64,10 +67,6 @@ class MigrationSerializer(Representation):
     ended_at = fields.TimeField(source="migration.ended_at", allow_null=True)
 
 
-class MigrationListSerializer(Representation):
-    results = fields.ListField(child=MigrationSerializer())
-
-
 class MigrationForecastSerializer(Representation):
     """What a migration would do; `free_after` is null if the change would be refused."""
 
@@ -101,41 +100,33 @@ class MigrationStepSerializer(Serializer):
     reason = fields.ReasonField(required=False, default="")
 
 
-class Migrations(generics.ViewSet):
+class Migrations(generics.ListViewSet):
+    """The newest migrations of a pool, without their holders."""
+
     queryset = CIDRMigration.objects.all()
-    pagination_class = None
+    pagination_class = keyset.OnePage
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
     idempotent = ("POST",)
     serializer_class = MigrationSerializer
     lookup_url_kwarg = "migration_id"
     row_text = "A migration, and the holders that still have blocks."
 
-    def read_dry_run(self) -> bool:
-        dry_run = self.parameters.parse("dry_run", query.flag)
-        self.parameters.raise_problems()
-        return bool(dry_run)
+    def get_queryset(self) -> QuerySet[CIDRMigration]:
+        rows = super().get_queryset().filter(pool=lookups.get_pool(self.kwargs["pool_id"]))
+        return rows.select_related("pool__cluster", "pool_cidr__pool__cluster")[:LISTED]
 
-    @extend_schema(
-        operation_id="pools_migrations_list",
-        responses=forced_singular_serializer(MigrationListSerializer),
-    )
-    def list(self, request: Request, pool_id: int) -> Response:
-        """The newest migrations of a pool, without their holders."""
-        rows = CIDRMigration.objects.filter(pool=get_pool(pool_id)).select_related(
-            "pool__cluster", "pool_cidr__pool__cluster"
-        )
-        results = [_document(row, holder_limit=0) for row in rows[:LISTED]]
-        return self.respond({"results": results}, MigrationListSerializer)
+    def paginate_queryset(self, queryset: Any) -> Any:
+        return [_document(row, holder_limit=0) for row in queryset]
 
     @extend_schema(
         request=MigrationStartSerializer,
         responses={200: MigrationForecastSerializer, 201: MigrationSerializer},
-        parameters=[_DRY_RUN],
     )
+    @_DRY_RUN
     def create(self, request: Request, pool_id: int) -> Response:
         """Start the migration of a CIDR; nothing is reserved yet."""
-        dry_run = self.read_dry_run()
-        pool = get_pool(pool_id)
+        dry_run = self.query_values()["dry_run"]
+        pool = lookups.get_pool(pool_id)
         values = self.read(request, MigrationStartSerializer)
         plan = migrations.plan_migration(
             pool, values["cidr"], span=values.get("range"), to=values.get("to")
@@ -159,12 +150,12 @@ class Migrations(generics.ViewSet):
         responses=PolymorphicProxySerializer(
             "MigrationStepAnswer", [MigrationSerializer, MigrationStepForecastSerializer], None
         ),
-        parameters=[_DRY_RUN],
     )
+    @_DRY_RUN
     @generics.post_action("pools.change_pool", idempotent=True, url_name="migration-steps")
     def steps(self, request: Request, pool_id: int, migration_id: int) -> Response:
         """Do a step of a migration; `reserve` and `widen` have a dry run."""
-        dry_run = self.read_dry_run()
+        dry_run = self.query_values()["dry_run"]
         values = self.read(request, MigrationStepSerializer)
         step, author = MigrationStep(values["step"]), self.author(values["reason"])
         migrations.get_migration(migration_id, pool_id=pool_id)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,7 +12,7 @@ from pools import tasks
 from pools.api import imports, lookups
 from pools.core import errors, holders
 from pools.models import NetBoxSource
-from pools.platform.rest import fields, generics, schema
+from pools.platform.rest import fields, filters, generics, schema
 from pools.platform.rest.serializers import Serializer
 from pools.register.imports import exports, sources
 
@@ -46,20 +46,6 @@ class NetBoxImportSerializer(Serializer):
     mirror = imports.FormFlagField(required=False)
 
 
-@extend_schema_view(
-    create=extend_schema(
-        examples=schema.example(
-            {
-                "name": "dc",
-                "url": "https://netbox.example.org",
-                "token": "0123456789",
-                "cluster": "prod",
-                "every_minutes": 60,
-            }
-        )
-    ),
-    partial_update=extend_schema(examples=schema.example({"every_minutes": 60})),
-)
 class NetBoxSources(generics.ModelViewSet):
     """NetBox sources."""
 
@@ -71,11 +57,21 @@ class NetBoxSources(generics.ModelViewSet):
     orderings = {"name": ("name",)}
     ordering = "name"
 
+    @schema.example(
+        {
+            "name": "dc",
+            "url": "https://netbox.example.org",
+            "token": "0123456789",
+            "cluster": "prod",
+            "every_minutes": 60,
+        }
+    )
     def perform_create(self, values: dict[str, Any]) -> NetBoxSource:
         """Create a NetBox source; with `every_minutes` it is a mirror, one way."""
         token = values.pop("token")
         return sources.create(values, token=token, author=self.author())
 
+    @schema.example({"every_minutes": 60})
     def perform_update(self, row: NetBoxSource, values: dict[str, Any]) -> NetBoxSource:
         """Change a NetBox source; another URL needs the token again."""
         token = values.pop("token", None)
@@ -86,8 +82,7 @@ class NetBoxSources(generics.ModelViewSet):
         sources.delete(row.pk, author=self.author())
 
     @extend_schema(
-        request=NetBoxImportSerializer,
-        responses={202: imports.RegisterImportSerializer},
+        request=NetBoxImportSerializer, responses={202: imports.RegisterImportSerializer}
     )
     @generics.post_action("pools.add_registerimport", url_path="imports", url_name="netbox-imports")
     def start_import(self, request: Request, netbox_source_id: int) -> Response:
@@ -107,14 +102,11 @@ class NetBoxExport(generics.GenericView):
 
     needs = {"GET": ("pools.view_pool", "pools.view_block", "pools.view_container")}
 
-    @extend_schema(
-        parameters=[OpenApiParameter("cluster", str, description="Its name or id.")],
-        responses={(200, "text/csv"): OpenApiTypes.BINARY},
-    )
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.BINARY})
+    @filters.parameters(cluster=filters.Filter(lookups.cluster, help_text="Its name or id."))
     def get(self, request: Request, kind: str) -> generics.Answer:
         """Aggregates, prefixes, IP ranges or IP addresses as NetBox's CSV import takes them."""
-        cluster = self.parameters.parse("cluster", lookups.cluster)
-        self.parameters.raise_problems()
+        cluster = self.query_values()["cluster"]
         if kind not in exports.COLUMNS:
             raise errors.NotFound(f"There are {', '.join(exports.COLUMNS)}.")
         headers = {"Content-Disposition": f'attachment; filename="netbox-{kind}.csv"'}

@@ -5,31 +5,26 @@ from functools import cached_property
 from ipaddress import ip_network
 from typing import Any
 
-from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import (
-    OpenApiParameter,
-    OpenApiResponse,
-    extend_schema,
-    extend_schema_view,
-)
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pools.api import lookups
 from pools.core import addresses, blocks, errors, object_reader
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import ATTRIBUTES, Pending, Pool, PoolCIDR, ReservedRange
-from pools.platform.rest import attributes, fields, filters, generics, query, token_scopes
+from pools.platform.rest import attributes, fields, filters, generics, keyset, token_scopes
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import overlaps, overlaps as owners, pools
 
 _NAMED_OVERLAPS = 5  # in the header
-_OVERLAP_CHOICES = ("warn", "refuse")
-OVERLAPS = OpenApiParameter(
-    "overlaps", str, enum=_OVERLAP_CHOICES,
-    description="refuse: 409 `overlaps` if the CIDRs overlap those of other address spaces, and nothing is saved;"
+_CHOICE = filters.choice(
+    "warn", "refuse",
+    help_text="refuse: 409 `overlaps` if the CIDRs overlap those of other address spaces, and nothing is saved;"
     " else the header Warning of the answer names what they overlap.",
 )  # fmt: skip
+OVERLAPS = filters.parameters(overlaps=_CHOICE)
 
 
 class Overlaps(errors.Conflict):
@@ -40,9 +35,9 @@ class Overlaps(errors.Conflict):
 
 def overlaps_are_refused(view: generics.GenericView) -> bool:
     """Return True for `?overlaps=refuse`. Raises InvalidInput, also for other parameters."""
-    choice = view.parameters.parse("overlaps", query.choice(*_OVERLAP_CHOICES))
+    choice = _CHOICE.read(view.parameters, "overlaps")
     view.parameters.raise_problems()
-    return choice == "refuse"
+    return bool(choice == "refuse")
 
 
 def warn_of_overlaps(
@@ -161,18 +156,13 @@ class PoolCIDRFilter(attributes.AttributeFilterSet):
     pass
 
 
-class PoolCIDRListSerializer(Representation):
-    results = fields.ListField(child=PoolCIDRSerializer())
-
-
 _CHANGE = ("pools.change_pool",)
 
 
-@extend_schema_view(create=extend_schema(parameters=[OVERLAPS]))
 class PoolCIDRs(generics.ModelViewSet):
     needs = {"GET": ("pools.view_pool",), "POST": _CHANGE, "PATCH": _CHANGE, "DELETE": _CHANGE}
     queryset = PoolCIDR.objects.prefetch_related("reserved_ranges")
-    pagination_class = None
+    pagination_class = keyset.OnePage
     serializer_class = PoolCIDRSerializer
     create_serializer_class = NewCIDRSerializer
     change_serializer_class = PoolCIDRChangeSerializer
@@ -186,27 +176,18 @@ class PoolCIDRs(generics.ModelViewSet):
 
     @cached_property
     def pool(self) -> Pool:
-        """The pool of the path. NotFound."""
-        pool = Pool.objects.select_related("cluster").filter(pk=self.kwargs["pool_id"]).first()
-        if pool is None:
-            raise errors.NotFound("There is no such pool.")
-        return pool
+        return lookups.get_pool(self.kwargs["pool_id"])
 
-    @extend_schema(
-        operation_id="pools_cidrs_list",
-        responses=forced_singular_serializer(PoolCIDRListSerializer),
-    )
-    def list(self, request: Request, pool_id: int) -> Response:
+    def list(self, request: Request, **path: Any) -> Response:
         """The CIDRs of a pool, with their ids."""
         _ = self.pool  # an absent pool is reported before the parameters
-        rows = filters.bind(self, request, self.get_queryset()).qs
-        self.parameters.raise_problems()
-        return Response({"results": self.get_serializer(rows, many=True).data})
+        return super().list(request, **path)
 
     def check_values(self, values: Any, row: PoolCIDR | None = None) -> None:
         if row is None:
             warn_of_overlaps(self, [values[0].cidr], owners.owner_of_pool(self.pool))
 
+    @OVERLAPS
     def perform_create(self, values: Any) -> PoolCIDR:
         """Add a CIDR to a pool."""
         entry, attribute_values = values

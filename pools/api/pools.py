@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.fields import empty
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,25 +14,11 @@ from pools.cilium import pool_sync
 from pools.core import dns_names, errors
 from pools.models import Category, Cluster, Pool
 from pools.platform import idempotency
-from pools.platform.rest import attributes, fields, filters, generics, parsing, query, schema
-from pools.platform.rest.serializers import Representation
+from pools.platform.rest import attributes, fields, filters, generics, parsing, schema
+from pools.platform.rest.serializers import ByFamilySerializer, Representation
 from pools.register import manifests, overlaps as owners, pool_cidrs as register_cidrs, pools, usage
 
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
-_EXAMPLE = schema.example(
-    {
-        "cluster": "prod",
-        "name": "green-pool",
-        "category": "pod",
-        "cooldown_seconds": 0,
-        "ipv4": {
-            "mask_size": 24,
-            "cidrs": [{"cidr": "10.20.0.0/16", "reserved_ranges": ["10.20.0.0-10.20.0.99"]}],
-        },
-    },
-    "a Cilium pool with a reserved range",
-)
-_OVERLAPS = [pool_cidrs.OVERLAPS]
 
 
 class UsageSerializer(Representation):
@@ -47,7 +33,7 @@ class UsageSerializer(Representation):
     approximate = fields.FlagField()
 
 
-class UtilizationSerializer(Representation):
+class UtilizationSerializer(ByFamilySerializer):
     """The usage of a pool by family."""
 
     ipv4 = UsageSerializer(required=False)
@@ -121,10 +107,6 @@ class PoolFilter(attributes.AttributeFilterSet):
     cidr = filters.cidr(field_name="cidrs__cidr", help_text="The pool with exactly this CIDR.")
 
 
-@extend_schema_view(
-    create=extend_schema(examples=_EXAMPLE, parameters=_OVERLAPS),
-    partial_update=extend_schema(parameters=_OVERLAPS),
-)
 class Pools(generics.ModelViewSet):
     """Pools."""
 
@@ -153,32 +135,39 @@ class Pools(generics.ModelViewSet):
             cidrs = sorted({*cidrs}.difference(row.cidrs.values_list("cidr", flat=True)), key=str)
         pool_cidrs.warn_of_overlaps(self, cidrs, owner)
 
+    @schema.example(
+        {
+            "cluster": "prod",
+            "name": "green-pool",
+            "category": "pod",
+            "cooldown_seconds": 0,
+            "ipv4": {
+                "mask_size": 24,
+                "cidrs": [{"cidr": "10.20.0.0/16", "reserved_ranges": ["10.20.0.0-10.20.0.99"]}],
+            },
+        },
+        "a Cilium pool with a reserved range",
+    )
+    @pool_cidrs.OVERLAPS
     def perform_create(self, values: dict[str, Any]) -> Pool:
         """Create a pool."""
         values["cluster"] = values.pop("cluster.name")
         values.setdefault("custom_fields", {})  # required ones must have a value
         pool = pools.create(author=self.author(), **values)
-        return get_pool(pool.pk)
+        return lookups.get_pool(pool.pk)
 
+    @pool_cidrs.OVERLAPS
     def perform_update(self, row: Pool, values: dict[str, Any]) -> Pool:
         """Change a pool; a family replaces the whole family."""
         values["families"] = values["families"] or None
         change = pools.PoolChange(**values)
         required = self.required_version(row)
         pools.change(row.pk, change, author=self.author(), version=required)
-        return get_pool(row.pk)
+        return lookups.get_pool(row.pk)
 
     def perform_destroy(self, row: Pool) -> None:
         """Delete an unused pool."""
         pools.delete(row.pk, author=self.author(), version=self.required_version(row))
-
-
-def get_pool(pool_id: int) -> Pool:
-    """Return a pool with its cluster. Raises NotFound."""
-    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
-    if pool is None:
-        raise errors.NotFound("There is no such pool.")
-    return pool
 
 
 def load(rows: list[Any]) -> None:
@@ -189,7 +178,7 @@ def load(rows: list[Any]) -> None:
     for pool in rows:
         pool.ipv4, pool.ipv6 = families[pool.pk].get(4), families[pool.pk].get(6)
         pool.waiting = conflicts.get(pool.pk, ())
-        pool.utilization = {f"ipv{family}": row for family, row in usage_by_pool[pool.pk].items()}
+        pool.utilization = usage_by_pool[pool.pk]
 
 
 def _pop_families(values: dict[str, Any]) -> dict[int, Any]:
@@ -243,23 +232,21 @@ class PoolImport(generics.GenericView):
     serializer_class = PoolReportsSerializer
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("cluster", str, description="The cluster of the pools: name or id."),
-            OpenApiParameter("dry_run", bool, description="true: only report what would happen."),
-        ],
         request={
             "application/json": PoolManifestSerializer,
             "application/yaml": OpenApiTypes.STR,
         },
         responses={200: PoolReportsSerializer, 201: PoolReportsSerializer},
     )
+    @filters.parameters(
+        cluster=filters.Filter(help_text="The cluster of the pools: name or id."),
+        dry_run=filters.flag(help_text="true: only report what would happen."),
+    )
     def post(self, request: Request) -> Response:
         """Import pools from CiliumPodIPPools or Helm values, all or nothing."""
-        cluster_parameter = self.parameters.text("cluster")
-        dry_run = bool(self.parameters.parse("dry_run", query.flag))
-        self.parameters.raise_problems()
+        parameters = self.query_values()
         text, values = self._read_manifest(request)
-        name = values.pop("cluster", None) or cluster_parameter
+        name = values.pop("cluster", None) or parameters["cluster"]
         if name is None:
             raise errors.InvalidInput.for_field(
                 "cluster", "required", "name the cluster of the pools"
@@ -269,7 +256,7 @@ class PoolImport(generics.GenericView):
         identity = b"\0".join([name.encode(), text, json.dumps(values, sort_keys=True).encode()])
         stored = generics.run_once(
             request,
-            lambda: self._import(request, text, cluster, values, dry_run=dry_run),
+            lambda: self._import(request, text, cluster, values, bool(parameters["dry_run"])),
             body=identity,
         )
         return Response(stored.answer, status=stored.status)
@@ -280,7 +267,6 @@ class PoolImport(generics.GenericView):
         text: bytes,
         cluster: Cluster,
         attribute_values: dict[str, Any],
-        *,
         dry_run: bool,
     ) -> idempotency.StoredAnswer:
         reports = manifests.apply_manifests(

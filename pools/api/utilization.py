@@ -1,16 +1,14 @@
 """utilization/ and pools/{}/forecast/: utilization over time and its forecast."""
 
 from collections import defaultdict
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Max, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pools.api import lookups
-from pools.api.pools import get_pool
 from pools.core import forecast
 from pools.core.forecast import ForecastState
 from pools.models import Category, Sample, SampleSum
@@ -129,26 +127,24 @@ class Utilization(generics.ListView):
     orderings = _SUM_ORDERINGS
     ordering = "name"
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("by", enum=_GROUPS, description="What a row counts: `category`."),
-            OpenApiParameter(
-                "days",
-                int,
-                description=f"Also the samples of so many days, 1 to {MOST_DAYS};"
-                f" a page has at most {MOST_WITH_HISTORY} rows then.",
-            ),
-        ]
+    @filters.parameters(
+        by=filters.choice(*_GROUPS, help_text="What a row counts: `category`."),
+        days=filters.number(
+            1,
+            MOST_DAYS,
+            help_text=f"Also the samples of so many days, 1 to {MOST_DAYS};"
+            f" a page has at most {MOST_WITH_HISTORY} rows then.",
+        ),
     )
     def get(self, request: Request) -> Response:
         """Utilization now and over time."""
-        group_by = self.parameters.parse("by", query.choice(*_GROUPS))
-        self.group_by = group_by or str(SampleSum.By.CATEGORY)
+        values = self.query_values(is_complete=False)
+        self.group_by = values["by"] or str(SampleSum.By.CATEGORY)
         if self.group_by in _TENANTS:
             generics.require(request, "pools.view_environment")
         if self.group_by == BY_POOL:
             self.orderings = _POOL_ORDERINGS
-        self.days = self.parameters.parse("days", query.integer(1, MOST_DAYS))
+        self.days = values["days"]
         if self.days:  # the paginator parses it again, with a higher limit
             self.parameters.parse("limit", query.integer(1, MOST_WITH_HISTORY))
         return self.list(request)
@@ -203,36 +199,18 @@ class Forecast(generics.GenericView):
     def get(self, request: Request, pool_id: int) -> Response:
         """When a pool will be exhausted."""
         self.parameters.raise_problems()
-        pool = get_pool(pool_id)
+        pool = lookups.get_pool(pool_id)
         used = usage.pool_usage(pool)
         today = database.now().date()
         families = [
-            _family_forecast(family, family_forecast, used[family], today)
-            for family, family_forecast in forecasts.forecast_pool(pool, used).items()
+            {
+                "family": family,
+                "forecast": dated,
+                "usage": used[family],
+                "per_day": round(dated.per_day, 3),
+                "summary": forecasts.describe(dated, today=today),
+            }
+            for family, dated in forecasts.forecast_pool(pool, used).items()
         ]
-        document = {
-            "pool": pool,
-            "today": today,
-            "share": forecast.CONFIDENCE,
-            "families": families,
-        }
-        return self.respond(document)
-
-
-def _family_forecast(
-    family: int, family_forecast: forecasts.DatedForecast, used: usage.Usage, today: date
-) -> dict[str, Any]:
-    return {
-        "family": family,
-        "forecast": family_forecast,
-        "usage": used,
-        "per_day": round(family_forecast.per_day, 3),
-        "summary": forecasts.describe(
-            family_forecast.state,
-            today=today,
-            missing=family_forecast.missing,
-            day=family_forecast.day,
-            earliest=family_forecast.earliest,
-            latest=family_forecast.latest,
-        ),
-    }
+        share = forecast.CONFIDENCE
+        return self.respond({"pool": pool, "today": today, "share": share, "families": families})

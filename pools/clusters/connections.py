@@ -298,6 +298,7 @@ def disconnect(connection: models.Connection, *, author: events.Author) -> None:
     would treat them as deleted.
     """
     with events.recorded_by(author):
+        leases.exclude_writers(connection.cluster_id)
         connection.delete()
         for model in (models.ObservedObject, models.Finding, models.Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()

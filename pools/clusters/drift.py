@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.db.models import QuerySet
 
 from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import connecting, leases, registry, sync, writes
@@ -27,7 +28,7 @@ from pools.core.kubernetes import managed_fields
 from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Manifest, Resource
 from pools.models import Cluster, Connection, Drift, ManagedResource, Now, ObservedObject
-from pools.platform import events
+from pools.platform import advisory_locks, events
 from pools.platform.outbound import faults
 
 LONGEST_REASON = 500
@@ -95,6 +96,8 @@ def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift
         leases.nudge(cluster_object.cluster.pk)
         _record_event(connection, cluster_object, "difference_applied", author)
         changed_count = resolver.stop_following(cluster_object) if resolver else 0
+        # What another installation has written since is overwritten now.
+        _observed_rows(cluster_object).update(written=None)
         if not (changed_count or rows):
             raise errors.NotFound(f"The register has no {cluster_object}, and no drift of it.")
         _unignore(rows)
@@ -121,13 +124,12 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
             f"objects of kind {cluster_object.kind} cannot be adopted",
             cluster_object.kind,
         )
-    row = ObservedObject.objects.filter(
-        cluster=cluster_object.cluster, kind=cluster_object.kind, name=cluster_object.name
-    )
-    observed_object = row.filter(missed_at=None).order_by("-changed_at").first()
+    rows = _observed_rows(cluster_object).filter(missed_at=None)
+    observed_object = rows.order_by("-changed_at").first()
     if observed_object is None:
         raise errors.NotFound(f"The cluster has no {cluster_object}.")
     with events.recorded_by(author):
+        advisory_locks.lock_plan(shared=True)  # the object may bring CIDRs
         leases.nudge(cluster_object.cluster.pk)
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
@@ -136,6 +138,15 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
         # The register has the object's values now; a sync run stores what still differs.
         Drift.objects.filter(pk__in=[row.pk for row in differences(cluster_object)]).delete()
     return adopted
+
+
+def _observed_rows(cluster_object: ClusterObject) -> QuerySet[ObservedObject]:
+    return ObservedObject.objects.filter(
+        cluster=cluster_object.cluster,
+        kind=cluster_object.kind,
+        namespace=cluster_object.namespace,
+        name=cluster_object.name,
+    )
 
 
 def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) -> Drift:

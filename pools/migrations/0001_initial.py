@@ -733,6 +733,7 @@ class Migration(migrations.Migration):
                         ('problem', models.CharField(blank=True, default='', max_length=1000)),
                         ('pending', models.BooleanField(default=False)),
                         ('cidrs', django.contrib.postgres.fields.ArrayField(base_field=netfields.fields.CidrAddressField(max_length=43), editable=False, null=True, size=None)),
+                        ('written', models.JSONField(editable=False, null=True)),
                         ('first_seen_at', models.DateTimeField()),
                         ('changed_at', models.DateTimeField()),
                         ('missed_at', models.DateTimeField(blank=True, null=True)),

@@ -40,6 +40,8 @@ class ObservedObject(models.Model):
     pending = models.BooleanField(default=False)
     # The CIDRs of a CiliumPodIPPool, written by a trigger; null if they are unknown.
     cidrs = ArrayField(CidrAddressField(), null=True, editable=False)
+    # Digests of the manifests that Cadastre wrote last, by field manager; null before it wrote one.
+    written = models.JSONField(null=True, editable=False)
     first_seen_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     missed_at = models.DateTimeField(null=True, blank=True)

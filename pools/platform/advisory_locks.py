@@ -15,7 +15,7 @@ from pools.platform import database
 # take it too, when CIDRs or mask sizes change.
 POOL: Final = 4242
 # The rows of one connection's cluster: shared by transactions that write them under its lease,
-# exclusive (without waiting) to find out whether one is still open.
+# exclusive before all of it is deleted, and (without waiting) to find out whether one is still open.
 CONNECTION: Final = 4243
 # Utilization samples: two samplings at once would wait for each other's rows in turn.
 UTILIZATION_SAMPLES: Final = 4245
@@ -30,6 +30,15 @@ QUOTA: Final = 4247
 CONDITIONS: Final = 4251
 # One import: the worker that drafts, commits or undoes it (pools/platform/imports/worker.py), without waiting.
 IMPORT: Final = 4252
+
+
+def lock_plan(*, shared: bool = False) -> None:
+    """Take the lock of the address plan, before any other lock, until the transaction ends.
+
+    `shared` keeps others from choosing a free prefix, and not from writing CIDRs as well.
+    """
+    mode = "_shared" if shared else ""
+    database.rows(f"SELECT pg_advisory_xact_lock{mode}(%s::int, 0)", [ADDRESS_PLAN])
 
 
 def try_lock(lock: int, row_id: int = 0) -> bool:

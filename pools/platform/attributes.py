@@ -35,6 +35,15 @@ def _object_type(model: Any) -> str:
     return next(name for name, attributed in MODELS.items() if attributed is model)
 
 
+def lock_definitions(values: Mapping[str, Any] | None = None) -> None:
+    """Keep custom fields as they are until the transaction ends, if `values` has some or is None.
+
+    Call it before a row that has values of custom fields is locked: a field is renamed before the values of all rows.
+    """
+    if values is None or values.get("custom_fields") is not None:
+        database.rows("SELECT id FROM pools_customfield ORDER BY id FOR SHARE", [])
+
+
 def assign(row: Any, values: Mapping[str, Any]) -> None:
     """Set what `values` has of the attributes and other columns of a row, without saving it.
 

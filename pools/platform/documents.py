@@ -44,7 +44,7 @@ _CONSTANTS: dict[str, bool | None] = {
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a YAML text: its number from 0, its first line from 1, its object."""
+    """A document of a YAML text: its number from 0, its first line from 1, its object (or another of `roots`)."""
 
     index: int
     line: int
@@ -71,9 +71,13 @@ Path = tuple[str, ...]
 
 
 def load_yaml(
-    text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
+    text: str | bytes,
+    *,
+    limit: int = LARGEST,
+    repeatable: Collection[Path] = (),
+    roots: tuple[type, ...] = (dict,),
 ) -> list[Document]:
-    """Return the documents of a YAML text, which must be objects; empty documents are skipped.
+    """Return the documents of a YAML text, which must be objects (`roots`); empty documents are skipped.
 
     Keys are the strings as written. The objects at the paths `repeatable` (within a document) may repeat a
     key, whose values become Repeated. Raises InvalidInput: too_large, encoding, yaml_syntax and too_deep
@@ -89,7 +93,7 @@ def load_yaml(
     problems: list[errors.FieldProblem] = []
     for index, tree in enumerate(trees):
         prefix = ("documents", str(index)) if len(trees) > 1 else ()
-        problems += _problems(tree.root, prefix, repeatable)
+        problems += _problems(tree.root, prefix, repeatable, roots)
     if problems:
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
     return [Document(index, tree.line, tree.root) for index, tree in enumerate(trees)]

@@ -10,10 +10,9 @@ from pools.clusters.reconcile import leases
 from pools.core import blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Category, Cluster, Pool, PoolCIDR
-from pools.platform import attributes, database, events
+from pools.platform import advisory_locks, attributes, database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
-from pools.register.plan import containers
 
 MOST_DNS_SERVERS = 16
 LEAST_MTU, MOST_MTU = 1280, 65535  # IPv6 needs 1280
@@ -68,7 +67,7 @@ def divide_prefix(
     InvalidInput `outside_cluster_prefix` if a pool of the cluster is outside of the prefix.
     """
     with events.recorded_by(author):
-        containers.lock_plan(shared=True)
+        advisory_locks.lock_plan(shared=True)
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
         _require_pools_within(cluster, prefix)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
@@ -102,7 +101,8 @@ def change(
     """
     with events.recorded_by(author):
         if values.get("cluster_prefix"):
-            containers.lock_plan(shared=True)  # before the cluster
+            advisory_locks.lock_plan(shared=True)  # before the cluster
+        attributes.lock_definitions(values)
         row = _lock_cluster(cluster)
         database.require_version(row, version)
         attributes.assign(
@@ -178,7 +178,9 @@ def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> N
 
 def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:
     with events.recorded_by(author):
+        leases.exclude_writers(cluster.pk)
         leases.nudge(cluster.pk)  # before the pools' locks, like every change of a pool
+        _lock_cluster(cluster)
         ids = list(Pool.objects.filter(cluster=cluster).order_by("pk").values_list("pk", flat=True))
         for pool_id in ids:
             window.lock(pool_id)

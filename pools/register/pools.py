@@ -8,6 +8,7 @@ cannot be removed.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import F
@@ -17,10 +18,9 @@ from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import ATTRIBUTES, AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
-from pools.platform import attributes, database, events
+from pools.platform import advisory_locks, attributes, database, events
 from pools.register import orphans, pool_cidrs
 from pools.register.allocator import window
-from pools.register.plan import containers
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def change(
     }
     takes_ownership = not changes.keys() <= {"dns_pattern", *ATTRIBUTES}
     with _locked_pool(
-        pool_id, author=author, version=version, takes_ownership=takes_ownership
+        pool_id, changes, author=author, version=version, takes_ownership=takes_ownership
     ) as pool:
         attributes.assign(pool, {name: changes[name] for name in changes.keys() & _COLUMNS})
         if pool_change.selectors is not None:
@@ -155,7 +155,7 @@ def add_cidr(
     `values` are its attributes. If the register writes the cluster's object, the CIDR is a pending addition until the
     object has it.
     """
-    with _locked_pool(pool_id, author=author) as pool:
+    with _locked_pool(pool_id, values or {}, author=author) as pool:
         added = pool_cidrs.add(pool, entry)
         if values:
             attributes.assign(added, values)
@@ -172,7 +172,8 @@ def change_cidr(
     version: database.Version = None,
 ) -> PoolCIDR:
     """Set tags, owner and custom fields of a CIDR. Raises NotFound, VersionMismatch, InvalidInput."""
-    with _locked_pool(_get_cidr(pool_cidr_id).pool_id, author=author, takes_ownership=False):
+    pool_id = _get_cidr(pool_cidr_id).pool_id
+    with _locked_pool(pool_id, values, author=author, takes_ownership=False):
         cidr = _get_cidr(pool_cidr_id)
         database.require_version(cidr, version)
         attributes.assign(cidr, values)
@@ -241,16 +242,19 @@ def unreserve(range_id: int, *, author: events.Author) -> None:
 @contextmanager
 def _locked_pool(
     pool_id: int,
+    values: Mapping[str, Any] = MappingProxyType({}),
     *,
     author: events.Author,
     version: database.Version = None,
     takes_ownership: bool = True,
 ) -> Iterator[Pool]:
+    """Lock a pool for a change; `values` are those of the change that may have custom fields."""
     with events.recorded_by(author):
         for row in Pool.objects.filter(pk=pool_id).values_list(
             "cluster_id", "space__name", "category"
         ):
             _lock_plan_and_cluster(*row, author)
+        attributes.lock_definitions(values)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -279,7 +283,7 @@ def _lock_plan_and_cluster(
     if author.source == pool_cidrs.CLUSTER:
         return
     if space == AddressSpace.OWN:
-        containers.lock_plan(shared=True)
+        advisory_locks.lock_plan(shared=True)
     if category == Category.POD:
         leases.nudge(cluster_id, patient=True)
 

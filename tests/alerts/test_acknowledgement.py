@@ -12,6 +12,7 @@ from pools.platform import database
 from pools.platform.alerts import open_alerts, outbox, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
+from tests.alerts.pools import full_pool
 from tests.metrics import scrapes
 
 RIGHTS = ("view_alert", "change_alert")
@@ -120,10 +121,7 @@ def test_rest_acknowledges_and_withdraws(alert: Alert) -> None:
 
 
 def test_the_page_acknowledges_with_the_alerts_of_the_same_cause() -> None:
-    pool = factories.pool("10.0.0.0/30")
-    factories.drain(pool, env="shop")
-    evaluation.evaluate()
-    alert = Alert.objects.get(code="pool_nearly_full")
+    alert = full_pool(env="shop")
     url = reverse("admin:pools_alert_acknowledge", args=[alert.pk])
     page = reverse("admin:pools_alert_change", args=[alert.pk])
     viewer, client = people.browser(["view_alert"]), people.browser(RIGHTS)
@@ -143,10 +141,8 @@ def test_the_page_acknowledges_with_the_alerts_of_the_same_cause() -> None:
 
 
 def test_selected_alerts_are_acknowledged_together() -> None:
-    pools = [factories.pool("10.0.0.0/30") for _ in range(2)]
-    for pool in pools:
-        factories.drain(pool, env="shop")
-    evaluation.evaluate()
+    for _ in range(2):
+        full_pool(env="shop")
     ids = list(Alert.objects.values_list("pk", flat=True))
     url = reverse("admin:pools_alert_acknowledge_selected", query={"id": ids[:2]})
     viewer, client = people.browser(["view_alert"]), people.browser(RIGHTS)

@@ -14,12 +14,12 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from pools.core import errors
-from pools.models import Alert, Cluster, Delivery, WebhookTarget
+from pools.models import Alert, Delivery, WebhookTarget
 from pools.platform import database
 from pools.platform.alerts import dispatch, notifications, outbox, targets
-from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.alerts import receivers
+from tests.alerts.pools import full_pool
 from tests.alerts.receivers import Receiver
 
 KEY = "3ccdd113474722377935511fc85d3dd4"
@@ -67,13 +67,6 @@ def target_at(url: str, name: str = "people", **options: Any) -> WebhookTarget:
 
 def mattermost(receiver: Receiver) -> str:
     return f"mmosts://{receiver.url.removeprefix('https://')}/{KEY}"
-
-
-def full_pool(cluster: Cluster | None = None) -> Alert:
-    pool = factories.pool("10.0.0.0/30", within=cluster)
-    factories.drain(pool)
-    evaluation.evaluate()
-    return Alert.objects.get(code="pool_nearly_full", subject__startswith=f"pool/{pool.pk}/")
 
 
 def test_an_alert_arrives_as_e_mail_once_and_names_its_page(

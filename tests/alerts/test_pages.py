@@ -13,6 +13,7 @@ from pools.platform.conditions import evaluation, registry
 from pools.register import overlaps
 from pools.register.allocator import requests
 from tests import factories, people
+from tests.alerts.pools import full_pool
 from tests.alerts.receivers import Receiver
 
 ALERTS = "admin:pools_alert_changelist"
@@ -23,18 +24,12 @@ ALL = (
 )  # fmt: skip
 
 
-def full() -> Alert:
-    factories.drain(factories.pool("10.0.0.0/30"), env="<b>evil</b>")
-    evaluation.evaluate()
-    return Alert.objects.get(code="pool_nearly_full")
-
-
 def page(row: Any, name: str = "change") -> str:
     return reverse(f"admin:pools_{row._meta.model_name}_{name}", args=[row.pk])
 
 
 def test_open_alerts_come_first_and_the_menu_counts_them() -> None:
-    alert = full()
+    alert = full_pool(env="<b>evil</b>")
     Alert.objects.filter(code="allocation_failing").update(ended_at="2026-01-01T00:00:00Z")
     client = people.browser(["view_alert"])
     answer = client.get(reverse(ALERTS))
@@ -197,8 +192,7 @@ def test_one_row_for_each_cause_the_most_severe_first() -> None:
 
 
 def test_whoever_may_not_view_alerts_sees_none() -> None:
-    factories.drain(factories.pool("10.0.0.0/30"))
-    evaluation.evaluate()
+    full_pool()
     assert "is exhausted" in overview("view_pool", "view_alert")
     assert "<h2>Alerts</h2>" not in overview("view_pool")
 
@@ -256,10 +250,8 @@ def test_runbooks_are_pages() -> None:
 
 
 def test_the_page_of_an_alert_shows_its_runbook_and_what_has_the_same_cause() -> None:
-    factories.drain(factories.pool("10.0.0.0/30"))
-    evaluation.evaluate()
+    alert = full_pool()
     client = people.browser(["view_alert"])
-    alert = Alert.objects.get(code="pool_nearly_full")
     text = client.get(reverse("admin:pools_alert_change", args=[alert.pk])).content.decode()
     assert reverse("admin:runbook", args=["IpamPoolNearlyFull"]) in text
     assert "refuses allocations" in text
@@ -290,8 +282,7 @@ def test_thresholds_and_open_alerts_are_metrics(settings: Any) -> None:
     from tests.metrics import scrapes
 
     settings.IPAM_ALERT_WARNING_PERCENT = 70
-    factories.drain(factories.pool("10.0.0.0/30"))
-    evaluation.evaluate()
+    full_pool()
     labels = {"code": "pool_nearly_full", "level": "warning"}
     assert scrapes.value("ipam_alert_threshold", **labels) == 0.7
     assert scrapes.value("ipam_alerts_open", **labels) == 0

@@ -1,7 +1,5 @@
 """Messages that a receiver refuses, takes later, or takes."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import re
@@ -11,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -165,11 +163,8 @@ def test_a_target_that_was_deleted_meanwhile_is_no_failure(receiver: Receiver) -
 
 
 # --- The receiver's sample of docs/reference/alerts.md, word for word, in a real HTTPS server -----
-if TYPE_CHECKING:
-    import http.server
-    from collections.abc import Callable
 DOCUMENT = (data_folder.PROJECT / "docs" / "reference" / "alerts.md").read_text()
-Verify = Callable[[str, dict[str, str], bytes], bool] if TYPE_CHECKING else Any
+Verify = Callable[[str, dict[str, str], bytes], bool]
 
 
 @pytest.fixture

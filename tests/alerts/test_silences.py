@@ -12,6 +12,7 @@ from pools.platform import database
 from pools.platform.alerts import open_alerts, targets
 from pools.platform.conditions import evaluation
 from tests import factories, people
+from tests.alerts.pools import full_pool
 from tests.edges import api as apis
 
 CODE = "pool_nearly_full"
@@ -27,13 +28,6 @@ def silence(code: str = CODE, cluster: Cluster | None = None, **options: Any) ->
     return open_alerts.create_silence(
         code=code, cluster=cluster, **{"until": until, "reason": "moved", "by": "ann"} | options
     )
-
-
-def full_pool(cluster: Cluster | None = None, cidr: str = "10.0.0.0/30") -> Alert:
-    pool = factories.pool(cidr, within=cluster)
-    factories.drain(pool)
-    evaluation.evaluate()
-    return Alert.objects.get(code=CODE, subject__startswith=f"pool/{pool.pk}/")
 
 
 def sent(alert: Alert) -> list[str]:

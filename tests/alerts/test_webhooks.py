@@ -20,13 +20,9 @@ from pools.platform.conditions import evaluation
 from pools.platform.history import search
 from tests import clock, factories, people
 from tests.alerts import receivers
+from tests.alerts.pools import full_pool
 from tests.alerts.receivers import Received, Receiver
 from tests.alerts.test_event_feed import retry
-
-
-def fill() -> None:
-    """A condition: a pool without a free block."""
-    factories.drain(factories.pool("10.0.0.0/30"))
 
 
 def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
@@ -61,16 +57,15 @@ def test_an_alert_arrives_signed_when_it_opens_and_when_it_ends(
 def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiver) -> None:
     receiver.target("leaks", codes=["leaked_blocks"])
     receiver.target("off", enabled=False)
-    fill()
-    assert evaluation.evaluate().deliveries == 0
+    full_pool()
+    assert not Delivery.objects.exists()
 
 
 def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sends_again(
     receiver: Receiver,
 ) -> None:
     target, _ = receiver.target(codes=["pool_nearly_full"])
-    fill()
-    evaluation.evaluate()
+    full_pool()
     receiver.answer = lambda _handler, _received: 500
     for number in range(dispatch.TRIES):
         retry(target)
@@ -98,8 +93,7 @@ def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
         silent.close()
         bad, _ = targets.create("bad", url, author=factories.BY)
     good, _ = receiver.target("good")
-    fill()
-    evaluation.evaluate()
+    full_pool()
     assert set(dispatch.due_targets()) == {bad.pk, good.pk}
     assert dispatch.send_pending(bad.pk) == 0
     assert dispatch.due_targets() == [good.pk]
@@ -116,16 +110,14 @@ def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
 
     receiver.answer = endless
     target, _ = receiver.target(codes=["pool_nearly_full"])
-    fill()
-    evaluation.evaluate()
+    full_pool()
     assert dispatch.send_pending(target.pk) == 1
     assert "canary" not in str(Delivery.objects.values().get())
 
 
 def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Receiver) -> None:
     target, _ = receiver.target()
-    fill()
-    evaluation.evaluate()
+    full_pool()
     off = targets.change(target, {"enabled": False}, author=factories.BY)
     assert set(Delivery.objects.values_list("state", flat=True)) == {"failed"}
     for refused in (

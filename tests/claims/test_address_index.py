@@ -6,7 +6,7 @@ import pytest
 
 from claims import tasks
 from claims.address_index import conflicts, duplicates, index
-from claims.models import Entry, IndexEntry
+from claims.models import Entry, IndexEntry, IPPool, Network
 from pools.core.addresses import AddressRange
 from pools.models import Block, BlockState
 from pools.platform import events
@@ -17,11 +17,9 @@ A, B, C = "00:1a:4b:00:00:0a", "00:1a:4b:00:00:0b", "00:1a:4b:00:00:0c"
 
 
 def _flags(**owner: int) -> set[str]:
-    result = set()
-    for index_entry in IndexEntry.objects.filter(**owner):
-        result |= {"mac"} if index_entry.duplicate_mac else set()
-        result |= {"ip"} if index_entry.duplicate_ip else set()
-    return result
+    rows = IndexEntry.objects.filter(**owner)
+    flags = {"mac": rows.filter(duplicate_mac=True), "ip": rows.filter(duplicate_ip=True)}
+    return {name for name, flagged in flags.items() if flagged.exists()}
 
 
 def _held() -> dict[str, tuple[str, str]]:
@@ -29,8 +27,7 @@ def _held() -> dict[str, tuple[str, str]]:
     return {str(row.cidr): (row.holder_kind, row.holder_id) for row in rows}
 
 
-def test_two_entries_of_one_mac() -> None:
-    ippool = worlds.ippool(worlds.network())
+def test_two_entries_of_one_mac(ippool: IPPool) -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24")
     assert _flags(entry=first.pk) == set()
     second = worlds.entry(ippool, A.upper(), "10.0.0.6/24")
@@ -40,27 +37,15 @@ def test_two_entries_of_one_mac() -> None:
     assert conflicts.entry_duplicates(ippool) == ([(A, 2)], [])
 
 
-def test_one_address_of_two_macs() -> None:
-    ippool = worlds.ippool(worlds.network())
+def test_one_address_of_two_macs(ippool: IPPool) -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24", vm="one", namespace="blue")
     second = worlds.entry(ippool, B, "10.0.0.5/24", vm="two", namespace="blue")
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"ip"}
     assert conflicts.entry_duplicates(ippool) == ([], [("10.0.0.5", [A, B])])
     (result,) = duplicates.of_entries([first])[first.pk]
-    assert result.as_json() == {
-        "kind": "ip",
-        "value": "10.0.0.5",
-        "with": [
-            {
-                "type": "entry",
-                "id": second.pk,
-                "name": "blue",
-                "namespace": "blue",
-                "vm": "two",
-                "mac": B,
-            }
-        ],
-    }
+    other = {"type": "entry", "id": second.pk, "name": "blue", "namespace": "blue"}
+    other |= {"vm": "two", "mac": B}
+    assert result.as_json() == {"kind": "ip", "value": "10.0.0.5", "with": [other]}
 
 
 def test_an_address_twice_in_one_entry() -> None:
@@ -68,8 +53,7 @@ def test_an_address_twice_in_one_entry() -> None:
     assert _flags(entry=entry.pk) == {"ip"}
 
 
-def test_same_mac_and_address_in_two_entries_is_a_duplicate_mac_only() -> None:
-    ippool = worlds.ippool(worlds.network())
+def test_same_mac_and_address_in_two_entries_is_a_duplicate_mac_only(ippool: IPPool) -> None:
     first, second = (worlds.entry(ippool, A, "10.0.0.5/24") for _ in range(2))
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
 
@@ -88,9 +72,8 @@ def test_same_mac_and_address_in_two_entries_is_a_duplicate_mac_only() -> None:
     ],
 )
 def test_an_entry_and_a_claim(
-    entry: dict[str, str], claim: dict[str, str], expected: set[str]
+    entry: dict[str, str], claim: dict[str, str], expected: set[str], network: Network
 ) -> None:
-    network = worlds.network()
     created = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", **entry)
     other = worlds.claim(network, "one", "10.0.0.5/24", **claim)
     assert _flags(entry=created.pk) == _flags(claim=other.pk) == expected
@@ -98,8 +81,7 @@ def test_an_entry_and_a_claim(
     assert {item.kind for item in duplicates.of_claims([other])[other.pk]} == expected
 
 
-def test_an_entry_and_what_runs() -> None:
-    network = worlds.network()
+def test_an_entry_and_what_runs(network: Network) -> None:
     entry = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", vm="one", namespace="blue")
     running = worlds.workload(network, "one", A, "10.0.0.5/24")
     assert _flags(entry=entry.pk) == set()
@@ -165,8 +147,7 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
     assert _flags(entry=worlds.entry(worlds.ippool(other, "red"), mac, "10.1.0.5/24").pk) == set()
 
 
-def test_removal_clears_the_flags_of_others() -> None:
-    ippool = worlds.ippool(worlds.network())
+def test_removal_clears_the_flags_of_others(ippool: IPPool) -> None:
     first, second = (worlds.entry(ippool, mac, "10.0.0.5/24") for mac in (A, B))
     with events.recorded_by(worlds.BY):
         index.remove(entries=[first.pk])
@@ -186,15 +167,13 @@ def test_a_change_moves_the_block() -> None:
     assert _held() == {"10.0.0.6/32": ("vm", "blue/one")}
 
 
-def test_names_of_any_length_that_kubernetes_allows_hold_addresses() -> None:
-    network = worlds.network()
+def test_names_of_any_length_that_kubernetes_allows_hold_addresses(network: Network) -> None:
     ippool = worlds.ippool(network)
     namespace, long = "n" * 63, "v" * 252
     worlds.entry(ippool, A, "10.0.0.5/24", vm=f"{long}1", namespace=namespace)
     worlds.entry(ippool, B, "10.0.0.6/24", vm=f"{long}2", namespace=namespace)
-    worlds.workload(
-        network, f"{long}3", C, "10.0.0.7/24", namespace=namespace, uid="u-3", vm_uid="u-3"
-    )
+    names = {"namespace": namespace, "uid": "u-3", "vm_uid": "u-3"}
+    worlds.workload(network, f"{long}3", C, "10.0.0.7/24", **names)
     ids = {name for _, name in _held().values()}
     assert len(ids) == 3
     assert all(name.startswith(f"{namespace}/vvv") and len(name) == 253 for name in ids)
@@ -202,8 +181,7 @@ def test_names_of_any_length_that_kubernetes_allows_hold_addresses() -> None:
     assert list(_held()) == ["10.0.0.7/32"]
 
 
-def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
-    network = worlds.network()
+def test_the_claim_comes_before_what_runs_and_that_before_the_entry(network: Network) -> None:
     worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
     running = worlds.workload(network, "one", A, "10.0.0.5/24", vm_uid="u1")
     assert _held() == {"10.0.0.5/32": ("vm", "blue/one")}
@@ -217,14 +195,10 @@ def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
 def test_a_claim_that_only_asks_holds_nothing() -> None:
     claim = worlds.claim(worlds.network(), "one", ips_requested=["10.0.0.5/24"])
     assert _held() == {}
-    assert [
-        str(index_entry.address) for index_entry in IndexEntry.objects.filter(claim=claim.pk)
-    ] == ["10.0.0.5"]
+    assert str(IndexEntry.objects.get(claim=claim.pk).address) == "10.0.0.5"
 
 
-def test_what_somebody_else_holds_stays_theirs() -> None:
-    network = worlds.network()
-    ippool = worlds.ippool(network)
+def test_what_somebody_else_holds_stays_theirs(network: Network, ippool: IPPool) -> None:
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     Block.objects.update(holder_kind="instance", holder_id="i-1")
     with events.recorded_by(worlds.BY):
@@ -246,9 +220,7 @@ def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: ob
     assert list(IndexEntry.objects.values_list("pk", flat=True)) == before
 
 
-def test_a_candidate_is_judged_before_it_is_saved() -> None:
-    network = worlds.network()
-    ippool = worlds.ippool(network)
+def test_a_candidate_is_judged_before_it_is_saved(network: Network, ippool: IPPool) -> None:
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     worlds.entry(ippool, B, "10.0.0.6/24")
 
@@ -263,18 +235,15 @@ def test_a_candidate_is_judged_before_it_is_saved() -> None:
     assert kinds(mac=C, addresses=["10.0.0.7", "10.0.0.7"]) == [("ip", "10.0.0.7")]
 
 
-def test_a_whole_network_is_judged_as_its_changes_were() -> None:
-    network = worlds.network()
-    ippool = worlds.ippool(network)
+def test_a_whole_network_is_judged_as_its_changes_were(network: Network, ippool: IPPool) -> None:
     for number, mac in enumerate((A, A, B, C)):
         worlds.entry(ippool, mac, f"10.0.0.{5 + number // 2}/24")
     worlds.entry(ippool, C, "10.0.0.1/24")
     before = set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
     assert conflicts.recheck_network(network) == 0
     IndexEntry.objects.update(duplicate_mac=False, duplicate_ip=False)
-    assert conflicts.recheck_network(network) == len(
-        [item for item in before if item[1] or item[2]]
-    )
+    flagged = [item for item in before if item[1] or item[2]]
+    assert conflicts.recheck_network(network) == len(flagged)
     assert set(IndexEntry.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
 
 
@@ -282,24 +251,21 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
     network = worlds.network()
     entry = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
     span = AddressRange(ip_address("10.0.0.4"), ip_address("10.0.0.6"))
-    reserved_range = pools.reserve(
-        network.pool.cidrs.get().pk, span, author=worlds.BY, reason="printers"
-    )
+    cidr = network.pool.cidrs.get().pk
+    reserved_range = pools.reserve(cidr, span, author=worlds.BY, reason="printers")
     assert tasks.recheck_duplicates() == 1
     assert _flags(entry=entry.pk) == {"ip"}
     (result,) = duplicates.of_entries([entry])[entry.pk]
-    assert [(occurrence.type, occurrence.name) for occurrence in result.occurrences] == [
-        ("reserved_range", "printers")
-    ]
+    (occurrence,) = result.occurrences
+    assert (occurrence.type, occurrence.name) == ("reserved_range", "printers")
     pools.unreserve(reserved_range.pk, author=worlds.BY)
     assert (tasks.recheck_duplicates(), tasks.recheck_duplicates()) == (1, 0)
     assert _flags(entry=entry.pk) == set()
 
 
-def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch, ippool: IPPool) -> None:
     monkeypatch.setattr(conflicts, "_BATCH", 3)
     monkeypatch.setattr(block_sync, "_BATCH", 3)
-    ippool = worlds.ippool(worlds.network())
     with events.recorded_by(worlds.BY):
         created = Entry.objects.bulk_create(
             Entry(ippool=ippool, mac=f"00:1a:4b:00:01:{n:02x}", ips=[f"10.0.0.{10 + n // 2}/24"])

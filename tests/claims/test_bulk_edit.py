@@ -74,5 +74,3 @@ def test_a_network_that_follows_its_cluster_stops_all() -> None:
 def test_a_vm_owner_is_not_offered_it(entries: list[Entry]) -> None:
     browser = people.signed_in(apis.user("vm-owner", is_staff=True))
     assert "bulk_edit" not in browser.get(reverse("admin:claims_entry_changelist")).content.decode()
-    for name in ("entry_bulk_edit", "entry_bulk_delete", "network_bulk_edit"):
-        assert browser.get(_url(name, entries)).status_code == 403

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.urls import reverse
 
 from claims.address_index import duplicates
@@ -15,7 +16,6 @@ from claims.workloads import results
 from pools.models import Block, Event, Pool
 from pools.platform.conditions import evaluation
 from pools.register.demo import demo
-from tests import people
 
 _TABLES: tuple[Any, ...] = (
     Network, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Membership, Pool, Block, Event,
@@ -47,9 +47,8 @@ def test_somebody_owns_vms_where_there_is_somebody() -> None:
 
 
 @pytest.mark.exhaustive
-def test_every_page_of_it_opens() -> None:
+def test_every_page_of_it_opens(browser: Client) -> None:
     demo.load()
-    browser = people.browser()
     for name in ("network", "entry", "ipamclaim"):
         page = browser.get(reverse(f"admin:claims_{name}_changelist"))
         assert page.status_code == 200

@@ -117,11 +117,6 @@ def test_they_are_purged_with_the_others(logged_cluster: Cluster) -> None:
     assert not Event.objects.filter(type__startswith="membership.").exists()
 
 
-def test_a_vm_owner_sees_none(logged_cluster: Cluster) -> None:
-    owner = apis.Api("vm-owner")
-    apis.refused(owner("GET", "events/"), 403, "permission_denied")
-
-
 def test_the_installed_view_is_the_one_of_both_files() -> None:
     text = sql.event_log().replace("VIEW pools_event_log", "TEMPORARY VIEW event_log_as_written")
     with connection.cursor() as cursor:
@@ -168,11 +163,10 @@ def test_the_filters_find_what_the_columns_say(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.exhaustive
 def test_the_newest_events_of_many_read_their_own_rows_only(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, network: Network
 ) -> None:
     """Not the whole table of events, of which there may be millions."""
     monkeypatch.setattr(event_filters, "MOST", 0)
-    network = worlds.network()
     pools.sync_pool(network, author=factories.BY)
     network = Network.objects.get(pk=network.pk)
     ippool = worlds.ippool(network)

@@ -7,7 +7,7 @@ from claims.access import memberships
 from claims.address_index import index
 from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.core.cilium.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Category, Cluster, Connection, Now, Pool
+from pools.models import AddressSpace, Category, Cluster, Connection, Finding, Now, Pool
 from pools.platform import events
 from pools.register import clusters, pools
 from tests.edges.api import Api
@@ -82,6 +82,12 @@ def claim(parent: Network, vm: str, *ips: str, namespace: str = "blue", **more: 
         )
         index.write(claims=[ipam_claim])
     return ipam_claim
+
+
+def leaked(ipam_claim: IPAMClaim, **more: Any) -> None:
+    """The reconciler found that the VM of the claim is gone."""
+    place = {"cluster": ipam_claim.cluster, "kind": "IPAMClaim", "code": "leaked_ipamclaim"}
+    Finding.objects.create(**place, subject=str(ipam_claim), since=Now(), **more)
 
 
 def workload(parent: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:

@@ -10,6 +10,7 @@ from pools.core.cluster_api.conditions import Reason
 from pools.models import Finding
 from pools.platform import events
 from tests.cluster_api.world import World
+from tests.kube.manifests import build
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +20,6 @@ LONG = "c" * 230
 
 def message(world: World, name: str, namespace: str) -> str:
     manifest = world.claim(name, namespace)
-    assert manifest is not None
     (ready,) = [
         condition for condition in manifest["status"]["conditions"] if condition["type"] == "Ready"
     ]
@@ -31,18 +31,14 @@ def served(world: World) -> World:
     """A claim that is answered, and one that is being deleted."""
     world.pool("10.0.0.0/28")
     world.put_global_pool("all")
-    for name in ("a", "leaving"):
-        world.put_claim(name, pool="all", kind="GlobalCadastrePool")
-    world.sync()
+    world.follow_claims("a", "leaving", pool="all", kind="GlobalCadastrePool")
     world.delete_claim("leaving")
     return world
 
 
 def check_others(world: World) -> None:
     """A claim before, one behind and one that leaves are served in the next sync."""
-    for name in ("0-before", "z-behind"):
-        world.put_claim(name, pool="all", kind="GlobalCadastrePool")
-    world.sync()
+    world.follow_claims("0-before", "z-behind", pool="all", kind="GlobalCadastrePool")
     assert (
         world.ready("0-before") == world.ready("z-behind") == world.ready("a") == ("True", "Ready")
     )
@@ -51,7 +47,7 @@ def check_others(world: World) -> None:
 
 
 def test_a_name_that_is_too_long_for_a_holder_is_refused_alone(served: World) -> None:
-    served.server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})
+    served.server.put(build("v1", "Namespace", SPACE))
     served.put_claim(LONG, namespace=SPACE, pool="all", kind="GlobalCadastrePool")
     check_others(served)
     assert served.ready(LONG, SPACE) == ("False", Reason.ALLOCATION_FAILED.value)

@@ -7,9 +7,11 @@ import pytest
 from pools.core.cluster_api import contract
 from pools.models import Block
 from tests.cluster_api.world import BLUE, World, owner_reference
+from tests.kube.manifests import build
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST_WRITES = 5  # of one sync of one claim and its pool
+STRANGER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "dummy", "uid": "abc-dev-123"}
 
 
 def _held_blocks() -> list[str]:
@@ -46,8 +48,7 @@ def test_a_crash_at_any_step_of_a_deletion(world: World) -> None:
     crashed = 0
     for number in range(MOST_WRITES):
         name = f"test-{number}"
-        world.put_claim(name)
-        world.sync()
+        world.follow_claims(name)
         text = world.address_text(name)
         world.delete_claim(name)
         crashed += world.crash_at(number)
@@ -72,15 +73,12 @@ def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) ->
     world.put_claim(
         "test", cluster=cluster, annotations={contract.PAUSED: ""} if not cluster else {}
     )
-    _put_address(world, "10.0.0.77", ownerReferences=[_stranger()])
-    world.put_claim("other")
-    world.sync()
+    _put_address(world, "10.0.0.77", ownerReferences=[STRANGER])
+    world.follow_claims("other")
     assert world.held() == {"blue/other": "10.0.0.1"}
     world.put_cluster("prod")
-    world.put_claim("test", cluster=cluster)
-    world.sync()
+    world.follow_claims("test", cluster=cluster)
     address = world.address("test")
-    assert address is not None
     assert world.held() == {"blue/other": "10.0.0.1", "blue/test": "10.0.0.77"}
     assert address["spec"]["address"] == "10.0.0.77"
     assert address["spec"]["prefix"] == 20, "machines use it as it is"
@@ -92,18 +90,8 @@ def test_an_address_that_was_moved_is_adopted(world: World, by_cluster: bool) ->
 
 OWNERS: dict[str, list[dict[str, Any]]] = {
     "none": [],
-    "an unrelated one": [
-        {"apiVersion": "v1", "kind": "ConfigMap", "name": "dummy", "uid": "abc-dev-123"}
-    ],
-    "another controller": [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": "dummy",
-            "uid": "abc-dev-123",
-            "controller": True,
-        }
-    ],
+    "an unrelated one": [STRANGER],
+    "another controller": [STRANGER | {"controller": True}],
 }
 
 
@@ -119,8 +107,6 @@ def test_an_existing_address_gets_owners_and_finalizer(world: World, case: str) 
     claim = world.put_claim("test")
     world.sync()
     address = world.address("test")
-    assert address is not None
-    assert before is not None
     assert address["spec"] == before["spec"]
     assert address["metadata"]["finalizers"] == [contract.PROTECT_FINALIZER]
     is_controller = case != "another controller"
@@ -142,7 +128,6 @@ def test_an_address_that_was_restored_belongs_to_the_claim_of_now(world: World) 
     world.sync()
     world.sync()
     address = world.address("test")
-    assert address is not None
     assert address["metadata"]["ownerReferences"] == [
         owner_reference(claim, controller=True),
         owner_reference(pool, controller=False),
@@ -154,10 +139,9 @@ def test_an_address_that_was_restored_belongs_to_the_claim_of_now(world: World) 
 
 @pytest.mark.exhaustive
 def test_an_address_that_another_holder_has_is_flagged(world: World) -> None:
-    world.serve("first", cidr="10.0.0.0/24")
+    world.serve("first")
     _put_address(world, "10.0.0.1")
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.ready("test") == ("False", "AllocationFailed")
     assert world.held() == {"blue/first": "10.0.0.1"}
 
@@ -178,10 +162,8 @@ def test_an_address_that_cannot_be_the_claims_is_flagged(
     world.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"])
     world.put_pool("pool")
     _put_address(world, text)
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     claim = world.claim("test")
-    assert claim is not None
     (condition,) = claim["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "AllocationFailed")
     assert message in condition["message"]
@@ -193,8 +175,7 @@ def test_an_address_of_another_claim_is_not_touched(world: World) -> None:
     world.put_pool("pool")
     _put_address(world, "10.0.0.9", claim="somebody")
     before = world.address("test")
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.address("test") == before
     assert world.ready("test") == ("False", "AllocationFailed")
 
@@ -202,38 +183,18 @@ def test_an_address_of_another_claim_is_not_touched(world: World) -> None:
 @pytest.mark.exhaustive
 def test_a_claim_made_anew_keeps_the_address_of_its_ipaddress(world: World) -> None:
     """A claim is restored with another uid while its IPAddress is there."""
-    world.serve("test", cidr="10.0.0.0/24", cooldown=3600)
+    world.serve("test", cooldown=3600)
     world.strip(world.claim("test"), world.claims)
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.held() == {"blue/test": "10.0.0.1"}
     claim = world.claim("test")
-    assert claim is not None
     assert Block.objects.get(state="held").holder_uid == claim["metadata"]["uid"]
     assert world.ready("test") == ("True", "Ready")
 
 
-def _stranger() -> dict[str, str]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "dummy", "uid": "abc-dev-123"}
-
-
 def _put_address(world: World, text: str, *, claim: str = "test", **metadata: object) -> None:
-    world.client.apply(
-        world.addresses,
-        {
-            "apiVersion": world.addresses.api_version,
-            "kind": contract.ADDRESS_KIND,
-            "metadata": {"name": "test", "namespace": BLUE, **metadata},
-            "spec": {
-                "claimRef": {"name": claim},
-                "poolRef": {
-                    "apiGroup": contract.GROUP,
-                    "kind": contract.POOL_KIND,
-                    "name": "pool",
-                },
-                "address": text,
-                "prefix": 20,
-            },
-        },
-        manager="clusterctl",
-    )
+    pool = {"apiGroup": contract.GROUP, "kind": contract.POOL_KIND, "name": "pool"}
+    spec = {"claimRef": {"name": claim}, "poolRef": pool, "address": text, "prefix": 20}
+    version, kind = world.addresses.api_version, contract.ADDRESS_KIND
+    manifest = build(version, kind, "test", BLUE, metadata=metadata, spec=spec)
+    world.client.apply(world.addresses, manifest, manager="clusterctl")

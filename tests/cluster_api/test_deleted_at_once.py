@@ -59,8 +59,7 @@ def test_a_claim_that_goes_between_list_and_write(
 
 def left_behind(world: World) -> None:
     """An IPAddress whose claim was deleted without its finalizer."""
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     world.strip(world.claim("test"), world.claims)
     world.sync_until_missed()
     assert world.address_text("test") == "10.0.0.1"
@@ -81,8 +80,7 @@ def test_an_address_without_a_claim_is_released_after_two_observations(pool: Wor
 
 def test_a_claim_that_comes_back_keeps_it(pool: World) -> None:
     left_behind(pool)
-    pool.put_claim("test")
-    pool.sync()
+    pool.follow_claims("test")
     assert pool.address_text("test") == "10.0.0.1"
     assert pool.held() == {"blue/test": "10.0.0.1"}
 
@@ -90,7 +88,6 @@ def test_a_claim_that_comes_back_keeps_it(pool: World) -> None:
 def test_a_paused_pool_keeps_it(pool: World) -> None:
     left_behind(pool)
     manifest = pool.pool_object()
-    assert manifest is not None
     metadata = manifest["metadata"] | {"annotations": {contract.PAUSED: ""}}
     pool.server.put(manifest | {"metadata": metadata})
     pool.sync()

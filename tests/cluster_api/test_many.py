@@ -85,8 +85,7 @@ def test_events_of_pools_and_addresses_concern_who_lacks_one(
     world.put_pool("pool")
     for name in ("kept", "lost"):
         world.put_claim(name)
-    world.put_claim("waits", pool="later")
-    world.sync()
+    world.follow_claims("waits", pool="later")
     world.sync()
     assert world.ready("waits") == ("False", "PoolNotReady")
     compared.clear()
@@ -106,7 +105,7 @@ def test_a_change_of_the_register_concerns_who_lost_an_address(
     world: World, read_claims: set[str]
 ) -> None:
     """Somebody releases the address in the register; the IPAddress has it, and the claim gets it back."""
-    world.serve("kept", "lost", cidr="10.0.0.0/24")
+    world.serve("kept", "lost")
     world.sync()
     text = world.address_text("lost")
     window.release_blocks([Block.objects.get(holder_id=f"{BLUE}/lost").pk])
@@ -115,8 +114,8 @@ def test_a_change_of_the_register_concerns_who_lost_an_address(
     lease = leases.borrow(world.connection.pk, "worker")
     assert lease is not None
     run = watch_events.apply_register_changes(
-        lease, HANDLERS, open_client=lambda _: gateways.to(world.server)  # type: ignore[arg-type]
-    )  # fmt: skip
+        lease, HANDLERS, open_client=lambda _: gateways.to(world.server)
+    )
     assert not run.error_code, (run.error_code, run.error)
     assert world.held()[f"{BLUE}/lost"] == text
     assert read_claims == {"lost"}
@@ -124,7 +123,7 @@ def test_a_change_of_the_register_concerns_who_lost_an_address(
 
 def test_a_claim_that_vanishes_in_an_event_releases_its_own_address_only(world: World) -> None:
     """Without its finalizer it goes without us; the addresses of claims that nobody read stay."""
-    world.serve("kept", "lost", cidr="10.0.0.0/24")
+    world.serve("kept", "lost")
     world.sync()
     claim, address = world.claim("lost"), world.address("lost")
     world.strip(claim, world.claims)

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def served(world: World) -> Cluster:
     world.serve("machine-1", cidr="10.0.0.7/32")
-    world.put_claim("machine-2")
-    world.sync()
+    world.follow_claims("machine-2")
     cluster: Cluster = world.cluster
     return cluster
 

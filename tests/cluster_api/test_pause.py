@@ -17,20 +17,16 @@ def _pool(world: World) -> None:
 
 def test_a_paused_claim_waits(world: World) -> None:
     """When the ipaddressclaim is paused: not until the ip address claim is unpaused."""
-    world.put_claim("test", annotations=PAUSED)
-    world.sync()
+    world.follow_claims("test", annotations=PAUSED)
     claim = world.claim("test")
-    assert claim is not None
     assert world.address("test") is None
     assert "finalizers" not in claim["metadata"]
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.address_text("test") == "10.0.0.1"
 
 
 def test_a_paused_claim_is_not_released(world: World) -> None:
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     world.put_claim("test", annotations=PAUSED)
     world.delete_claim("test")
     world.sync()
@@ -41,7 +37,6 @@ def test_a_paused_claim_is_not_released(world: World) -> None:
 
 def _annotate_pool(world: World, *, paused: bool) -> None:
     pool = world.pool_object()
-    assert pool is not None
     world.client.patch(
         contract.POOLS[contract.POOL_KIND],
         pool,
@@ -54,8 +49,7 @@ def _annotate_pool(world: World, *, paused: bool) -> None:
 def test_a_paused_pool(world: World) -> None:
     """The pool is paused: no IPAddress until it is unpaused; should prevent deletion of claims."""
     _annotate_pool(world, paused=True)
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.address("test") is None
     _annotate_pool(world, paused=False)
     world.sync()
@@ -97,8 +91,7 @@ def test_a_paused_cluster(world: World, by_label: bool, annotated: bool) -> None
 @pytest.mark.exhaustive
 def test_a_cluster_that_is_not_there(world: World) -> None:
     """The cluster can not be retrieved: no address; a fulfilled claim is released all the same."""
-    world.put_claim("early", cluster="prod")
-    world.sync()
+    world.follow_claims("early", cluster="prod")
     assert world.address("early") is None
     world.put_cluster("prod")
     world.sync()
@@ -118,8 +111,7 @@ def test_another_change_of_a_paused_cluster_is_no_end_of_its_pause(
 ) -> None:
     """A paused cluster is updated: does not allocate; the claim came after the pause."""
     world.put_cluster("prod", annotated=True, paused=paused)
-    world.put_claim("test", labels={contract.CLUSTER_NAME: "prod"})
-    world.sync()
+    world.follow_claims("test", labels={contract.CLUSTER_NAME: "prod"})
     cluster = world.client.get(contract.CLUSTERS[0], "prod", "blue")
     world.client.patch(
         contract.CLUSTERS[0],

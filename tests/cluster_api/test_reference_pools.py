@@ -38,8 +38,7 @@ def test_a_cidr_with_addresses_of_claims_is_not_removed(world: World) -> None:
     """Updating a pool in use: pool addresses do not contain allocated addresses."""
     pool = world.pool("10.0.0.0/29", "10.0.1.0/29")
     world.put_pool("pool")
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     with pytest.raises(
         errors.CIDRInUse, match=r"ipaddressclaim blue/test \(10\.0\.0\.1/32, held\)"
     ):
@@ -55,8 +54,7 @@ def test_an_object_that_names_another_pool_leaves_addresses_where_they_are(world
     world.pool("10.0.0.0/29")
     world.serve("test", cidr="10.0.1.0/29", name="other")
     world.put_pool("pool", pool_name="other")
-    world.put_claim("late")
-    world.sync()
+    world.follow_claims("late")
     assert (world.address_text("test"), world.address_text("late")) == ("10.0.0.1", "10.0.1.1")
     assert world.held() == {"blue/test": "10.0.0.1", "blue/late": "10.0.1.1"}
     world.delete_claim("test")
@@ -69,9 +67,7 @@ def test_addresses_of_several_networks_have_the_prefix_length_of_each(world: Wor
     """Specifying an address that belongs to separate subnets: no error here, where each CIDR is a network."""
     world.pool("10.0.0.0/30", "10.0.1.0/24")
     world.put_pool("pool", gateway="10.0.1.1")
-    for name in ("one", "two", "three"):
-        world.put_claim(name)
-    world.sync()
+    world.follow_claims("one", "two", "three")
     specs = [world.address(name)["spec"] for name in ("one", "three", "two")]  # type: ignore[index]
     assert sorted((spec["address"], spec["prefix"], spec.get("gateway", "")) for spec in specs) == [
         ("10.0.0.1", 30, ""),
@@ -88,8 +84,7 @@ def test_a_gateway_of_the_other_family(world: World, cidr: str, gateway: str) ->
     """Addresses are IPv4 and Gateway is IPv6, and the reverse."""
     world.pool(cidr)
     world.put_pool("pool", gateway=gateway)
-    world.put_claim("test")
-    world.sync()
+    world.follow_claims("test")
     assert world.ready("test") == ("False", "PoolNotReady")
     assert world.held() == {}
     world.put_pool("pool")

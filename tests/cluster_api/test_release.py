@@ -31,8 +31,7 @@ def test_a_deleted_claim_releases_its_address_into_the_cooldown(world: World) ->
     assert world.address("test") is None
     block = Block.objects.get(cidr="10.0.0.1/32")
     assert (block.state, block.holder_id) == ("cooling", "blue/test")
-    world.put_claim("next")
-    world.sync()
+    world.follow_claims("next")
     assert world.address_text("next") == "10.0.0.2"
 
 
@@ -46,7 +45,6 @@ def test_a_name_that_is_used_again_is_another_claim(world: World) -> None:
     world.sync()
     assert world.address_text("test") == "10.0.0.2"
     address = world.address("test")
-    assert address is not None
     assert address["metadata"]["ownerReferences"][0]["uid"] == claim["metadata"]["uid"]
     assert Block.objects.get(state="held").holder_uid == claim["metadata"]["uid"]
 
@@ -55,8 +53,7 @@ def test_an_unanswered_claim_of_a_missing_cluster_can_be_deleted(world: World) -
     """The cluster can not be retrieved, the claim is not fulfilled, and has the finalizer."""
     world.pool("10.0.0.0/29")
     world.put_pool("pool")
-    world.put_claim("test", cluster="gone", finalizers=[contract.RELEASE_FINALIZER])
-    world.sync()
+    world.follow_claims("test", cluster="gone", finalizers=[contract.RELEASE_FINALIZER])
     assert world.address("test") is None
     world.delete_claim("test")
     assert world.claim("test") is not None
@@ -70,8 +67,7 @@ def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) ->
     world.pool("10.0.0.0/29")
     world.put_pool("pool")
     world.put_cluster("prod")
-    world.put_claim("test", cluster="prod")
-    world.sync()
+    world.follow_claims("test", cluster="prod")
     assert world.address_text("test") == "10.0.0.1"
     world.delete(world.client.get(contract.CLUSTERS[0], "prod", "blue"), contract.CLUSTERS[0])
     world.delete_claim("test")
@@ -84,8 +80,7 @@ def test_a_claim_that_goes_with_its_cluster_is_released_at_once(world: World) ->
 def test_an_address_in_its_cooldown_is_not_given_to_another_claim(world: World) -> None:
     world.serve("test", cidr="10.0.0.7/32", cooldown=3600)
     world.delete_claim("test")
-    world.put_claim("next")
-    world.sync()
+    world.follow_claims("next")
     assert world.address("next") is None
     assert world.ready("next") == ("False", "PoolExhausted")
 
@@ -115,8 +110,7 @@ def test_a_pool_with_addresses_is_protected(world: World) -> None:
     world.delete(world.pool_object(), contract.POOLS[contract.POOL_KIND])
     world.sync()
     assert world.pool_object() is not None
-    world.put_claim("late")
-    world.sync()
+    world.follow_claims("late")
     assert world.ready("late") == ("False", "PoolNotReady")
     assert world.ready("test") == ("True", "Ready"), "the claim keeps what it has"
     world.delete_claim("test")
@@ -137,9 +131,7 @@ def test_a_claim_is_released_when_its_pool_is_gone(world: World) -> None:
     assert world.held() == {}
 
 
-def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(
-    world: World,
-) -> None:
+def test_a_claim_whose_finalizer_was_taken_is_released_when_all_of_it_is_gone(world: World) -> None:
     world.serve("test", cidr="10.0.0.0/29")
     world.strip(world.claim("test"), world.claims)
     world.sync_until_missed()
@@ -156,10 +148,8 @@ def test_a_cluster_is_woken_when_a_waiting_claim_can_be_served(world: World) -> 
     """The pool is exhausted; somebody releases, or adds a CIDR, in the register."""
     pool = world.pool("10.0.0.7/32")
     world.put_pool("pool")
-    world.put_claim("first")
-    world.sync()
-    world.put_claim("second")
-    world.sync()
+    world.follow_claims("first")
+    world.follow_claims("second")
     assert allocation.nudge_clusters() == 0, "nothing is free"
     pools.add_cidr(pool.pk, factories.entry("10.0.0.8/32"), author=factories.BY)
     assert allocation.nudge_clusters() == 1

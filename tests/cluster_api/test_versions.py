@@ -9,6 +9,7 @@ from pools.models import ManagedResource, ObservedObject
 from tests.cluster_api.conftest import ADDRESSES, CLAIMS, CLUSTERS, OLD, POOLS
 from tests.cluster_api.world import HANDLERS, World
 from tests.kube import gateways
+from tests.kube.manifests import build
 from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,7 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def _status(world: World, name: str) -> dict[str, Any]:
     claim = world.claim(name)
-    assert claim is not None
     status: dict[str, Any] = claim["status"]
     return status
 
@@ -24,8 +24,7 @@ def _status(world: World, name: str) -> dict[str, Any]:
 def _served(world: World) -> None:
     world.serve("test", cidr="10.0.0.1/32")
     assert world.address_text("test") == "10.0.0.1"
-    world.put_claim("late")
-    world.sync()
+    world.follow_claims("late")
 
 
 @pytest.mark.exhaustive
@@ -55,7 +54,6 @@ def test_v1beta1_alone(world: World, definitions: object) -> None:
     assert world.version == "v1beta1"
     _served(world)
     address = world.address("test")
-    assert address is not None
     assert address["apiVersion"] == "ipam.cluster.x-k8s.io/v1beta1"
     assert address["metadata"]["ownerReferences"][0]["apiVersion"] == address["apiVersion"]
     ready, exhausted = _status(world, "test"), _status(world, "late")
@@ -78,16 +76,9 @@ def test_a_claim_made_in_v1beta1_is_answered_in_v1beta2(world: World) -> None:
     world.put_pool("pool")
     old_claims, old_addresses = contract.CLAIMS[1], contract.ADDRESSES[1]
     reference = {"apiGroup": contract.GROUP, "kind": contract.POOL_KIND, "name": "pool"}
-    world.client.apply(
-        old_claims,
-        {
-            "apiVersion": old_claims.api_version,
-            "kind": contract.CLAIM_KIND,
-            "metadata": {"name": "test", "namespace": "blue"},
-            "spec": {"poolRef": reference},
-        },
-        manager="capv",
-    )
+    version, kind = old_claims.api_version, contract.CLAIM_KIND
+    manifest = build(version, kind, "test", "blue", spec={"poolRef": reference})
+    world.client.apply(old_claims, manifest, manager="capv")
     world.sync()
     assert world.client.get(old_addresses, "test", "blue")["spec"] == {
         "address": "10.0.0.1",
@@ -108,7 +99,7 @@ def test_without_cluster_api_nothing_of_it_is_done(
     server: Any, db: None, definitions: object
 ) -> None:
     connection = small.connect(server, managed_resources=[ManagedResource.POOLS])
-    run = small.reconcile(connection, *HANDLERS, open_client=lambda _: gateways.to(server))  # type: ignore[arg-type]
+    run = small.reconcile(connection, *HANDLERS, open_client=lambda _: gateways.to(server))
     assert not run.error_code
     assert not any(item.get("code") for item in run.kinds.values())
     assert not ObservedObject.objects.exists()
@@ -118,19 +109,11 @@ def test_without_cluster_api_nothing_of_it_is_done(
 def test_without_the_definition_of_pools(world: World, definitions: object) -> None:
     """No CRD of ours: a condition, never an exception; the missing CRD is named."""
     world.put_claim("test")
-    run = small.reconcile(
-        world.connection,
-        *HANDLERS,  # type: ignore[arg-type]
-        open_client=lambda _: gateways.to(world.server),
-    )
+    run = world.reconcile()
     assert run.kinds["CadastrePool"]["code"] == "crd_missing"
     assert world.ready("test") == ("False", "PoolNotReady")
     world.delete_claim("test")
-    small.reconcile(
-        world.connection,
-        *HANDLERS,  # type: ignore[arg-type]
-        open_client=lambda _: gateways.to(world.server),
-    )
+    world.reconcile()
     assert world.claim("test") is None
 
 
@@ -139,8 +122,7 @@ def test_a_cluster_without_the_managed_resource_is_only_read(server: Any, db: No
     world.pool("10.0.0.0/24")
     world.put_pool("pool")
     claim = world.put_claim("test")
-    world.put_claim("foreign", group="ipam.cluster.x-k8s.io", kind="InClusterIPPool")
-    world.sync()
+    world.follow_claims("foreign", group="ipam.cluster.x-k8s.io", kind="InClusterIPPool")
     assert world.claim("test") == claim
     assert world.held() == {}
     assert world.findings() == {"cluster_api_off"}
@@ -167,32 +149,21 @@ def test_a_pool_that_cannot_be_used_is_said_so(world: World, case: str) -> None:
     world.pool("10.0.0.0/24", **settings)  # type: ignore[arg-type]
     world.put_pool("pool", **spec)  # type: ignore[arg-type]
     world.put_claim("test")
-    small.reconcile(
-        world.connection,
-        *HANDLERS,  # type: ignore[arg-type]
-        open_client=lambda _: gateways.to(world.server),
-    )
+    world.reconcile()
     assert world.ready("test") == ("False", "PoolNotReady")
     claim = world.claim("test")
-    assert claim is not None
     assert message in claim["status"]["conditions"][0]["message"]
     pool = world.pool_object()
-    assert pool is not None
     assert pool["status"]["conditions"][0]["status"] == "False"
 
 
 @pytest.mark.exhaustive
 def test_the_status_of_a_pool(world: World) -> None:
     """It shows the total, used, free ip addresses in the pool."""
-    world.pool("10.0.0.0/24", reserved=["10.0.0.128-10.0.0.191"], cooldown=3600)
-    world.put_pool("pool", gateway="10.0.0.1")
-    for name in ("one", "two"):
-        world.put_claim(name)
-    world.sync()
+    world.serve("one", "two", gateway="10.0.0.1", reserved=["10.0.0.128-10.0.0.191"], cooldown=3600)
     world.delete_claim("two")
     world.sync()
     pool = world.pool_object()
-    assert pool is not None
     assert pool["status"]["addresses"] == {
         "capacity": "254",
         "held": "1",
@@ -230,6 +201,5 @@ def test_the_counts_of_a_pool(
         world.put_claim(f"test-{number}", kind=contract.POOL_KINDS[is_global])
     world.sync()
     pool = world.pool_object(namespace="" if is_global else "blue")
-    assert pool is not None
     counts = pool["status"]["addresses"]
     assert (counts["held"], counts["free"]) == (str(claims), str(free))

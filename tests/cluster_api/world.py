@@ -17,9 +17,9 @@ from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import gateways
 from tests.kube.api import Cluster
+from tests.kube.manifests import Manifest, build, owner_reference as manifest_owner
 from tests.reconcile import small
 
-Manifest = dict[str, Any]
 BLUE, GREEN = "blue", "green"
 USER = "user"  # the field manager of people and other controllers
 HANDLERS = (
@@ -66,7 +66,7 @@ class World:
             for versions in (contract.CLAIMS, contract.ADDRESSES)
         )
         for namespace in (BLUE, GREEN):
-            server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            server.put(build("v1", "Namespace", namespace))
 
     # --- the register -----------------------------------------------------------------------------
 
@@ -75,24 +75,32 @@ class World:
         spec.setdefault("category", "node")
         return factories.pool(*cidrs, name=name, within=self.cluster, cooldown=cooldown, **spec)
 
+    def reconcile(self) -> SyncRun:
+        """A full sync."""
+        return small.reconcile(
+            self.connection, *HANDLERS, open_client=lambda _: gateways.to(self.server)
+        )
+
     def sync(self) -> SyncRun:
         """A full sync, which must succeed as a whole."""
-        run = small.reconcile(
-            self.connection,
-            *HANDLERS,  # type: ignore[arg-type]
-            open_client=lambda _: gateways.to(self.server),
-        )
+        run = self.reconcile()
         assert not run.error_code, (run.error_code, run.error)
         faulty = {kind: item for kind, item in run.kinds.items() if item.get("code")}
         assert not faulty, faulty
         return run
 
-    def serve(self, *claims: str, cidr: str, **settings: Any) -> None:
+    def serve(
+        self, *claims: str, cidr: str = "10.0.0.0/24", gateway: str = "", **settings: Any
+    ) -> None:
         """A pool of the register with its pool object, and claims on it that a sync has answered."""
         self.pool(cidr, **settings)
-        self.put_pool()
+        self.put_pool(**({"gateway": gateway} if gateway else {}))
+        self.follow_claims(*claims)
+
+    def follow_claims(self, *claims: str, **more: Any) -> None:
+        """Claims, and a sync."""
         for name in claims:
-            self.put_claim(name)
+            self.put_claim(name, **more)
         self.sync()
 
     def sync_until_missed(self) -> None:
@@ -107,7 +115,7 @@ class World:
         """A sync that ends like a killed worker at its `number`th write to the cluster; True if it did."""
         client = _Crashing(self.server, number)
         try:
-            small.reconcile(self.connection, *HANDLERS, open_client=lambda _: client)  # type: ignore[arg-type]
+            small.reconcile(self.connection, *HANDLERS, open_client=lambda _: client)
         except _Killed:
             Connection.objects.filter(pk=self.connection.pk).update(leased_until=None, due_at=Now())
             return True
@@ -136,18 +144,9 @@ class World:
     def _put_pool(
         self, kind: str, name: str, namespace: str, pool_name: str, spec: Any
     ) -> Manifest:
-        metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        return self.client.apply(
-            contract.POOLS[kind],
-            {
-                "apiVersion": contract.API_VERSION,
-                "kind": kind,
-                "metadata": metadata,
-                "spec": {"poolName": pool_name, **spec},
-            },
-            manager=USER,
-            force=True,
-        )
+        spec = {"poolName": pool_name, **spec}
+        manifest = build(contract.API_VERSION, kind, name, namespace, spec=spec)
+        return self.client.apply(contract.POOLS[kind], manifest, manager=USER, force=True)
 
     def put_claim(
         self,
@@ -163,37 +162,29 @@ class World:
         spec: Manifest = {"poolRef": {"apiGroup": group, "kind": kind, "name": pool}}
         if cluster:
             spec["clusterName"] = cluster
-        manifest = {
-            "apiVersion": self.claims.api_version,
-            "kind": contract.CLAIM_KIND,
-            "metadata": {"name": name, "namespace": namespace, **metadata},
-            "spec": spec,
-        }
+        version, kind = self.claims.api_version, contract.CLAIM_KIND
+        manifest = build(version, kind, name, namespace, metadata=metadata, spec=spec)
         return self.client.apply(self.claims, manifest, manager=USER, force=True)
 
     def put_cluster(self, name: str, *, paused: bool = False, annotated: bool = False) -> None:
-        metadata: Manifest = {"name": name, "namespace": BLUE}
-        if annotated:
-            metadata["annotations"] = {contract.PAUSED: ""}
-        manifest = {
-            "apiVersion": contract.CLUSTERS[0].api_version,
-            "kind": contract.CLUSTER_KIND,
-            "metadata": metadata,
-            "spec": {"paused": paused},
-        }
+        metadata = {"annotations": {contract.PAUSED: ""}} if annotated else {}
+        version, kind = contract.CLUSTERS[0].api_version, contract.CLUSTER_KIND
+        manifest = build(version, kind, name, BLUE, metadata=metadata, spec={"paused": paused})
         self.client.apply(contract.CLUSTERS[0], manifest, manager=USER, force=True)
 
-    def claim(self, name: str, namespace: str = BLUE) -> Manifest | None:
+    # None for an object that is not there.
+
+    def claim(self, name: str, namespace: str = BLUE) -> Any:
         return self._get(self.claims, name, namespace)
 
-    def address(self, name: str, namespace: str = BLUE) -> Manifest | None:
+    def address(self, name: str, namespace: str = BLUE) -> Any:
         return self._get(self.addresses, name, namespace)
 
-    def pool_object(self, name: str = "pool", namespace: str = BLUE) -> Manifest | None:
+    def pool_object(self, name: str = "pool", namespace: str = BLUE) -> Any:
         kind = contract.POOL_KIND if namespace else contract.GLOBAL_POOL_KIND
         return self._get(contract.POOLS[kind], name, namespace)
 
-    def _get(self, resource: Resource, name: str, namespace: str) -> Manifest | None:
+    def _get(self, resource: Resource, name: str, namespace: str) -> Any:
         try:
             return self.client.get(resource, name, namespace)
         except faults.NotFound:
@@ -206,17 +197,14 @@ class World:
 
     def ready(self, name: str, namespace: str = BLUE) -> tuple[str, str] | None:
         """Status and reason of the claim's condition Ready."""
-        manifest = self.claim(name, namespace)
-        assert manifest is not None
-        conditions = (manifest.get("status") or {}).get("conditions") or ()
+        conditions = (self.claim(name, namespace).get("status") or {}).get("conditions") or ()
         for condition in conditions:
             if condition["type"] == "Ready":
                 return condition["status"], condition.get("reason", "")
         return None
 
-    def delete(self, manifest: Manifest | None, resource: Resource) -> None:
+    def delete(self, manifest: Manifest, resource: Resource) -> None:
         """As `kubectl delete --wait=false` does it: finalizers stay in the way."""
-        assert manifest is not None
         metadata = manifest["metadata"]
         self.client.delete(
             resource, metadata["name"], metadata.get("namespace", ""), uid=metadata["uid"]
@@ -225,9 +213,8 @@ class World:
     def delete_claim(self, name: str, namespace: str = BLUE) -> None:
         self.delete(self.claim(name, namespace), self.claims)
 
-    def strip(self, manifest: Manifest | None, resource: Resource) -> None:
+    def strip(self, manifest: Manifest, resource: Resource) -> None:
         """Take an object away, whatever its finalizers say."""
-        assert manifest is not None
         metadata = manifest["metadata"]
         plural = f"{resource.plural}.{resource.group}"
         self.server.remove(plural, metadata["name"], metadata.get("namespace", ""))  # type: ignore[attr-defined]
@@ -235,11 +222,4 @@ class World:
 
 def owner_reference(owner: Manifest, *, controller: bool) -> Manifest:
     """What the metadata of an IPAddress says of the object that it belongs to."""
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": controller,
-        "blockOwnerDeletion": True,
-    }
+    return manifest_owner(owner, controller=controller, blockOwnerDeletion=True)

@@ -1,11 +1,15 @@
 """Work done by several threads at once, each with its own connection, all starting together."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from typing import TypeVar
 
 from django.db import connection, transaction
+
+from pools.platform import database
+from tests import eventually
 
 T = TypeVar("T")
 
@@ -60,3 +64,28 @@ def meanwhile(work: Callable[[], object]) -> Callable[[], object]:
         return work()
 
     return run
+
+
+_WAITS_FOR_US = (
+    "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+)
+
+
+@contextlib.contextmanager
+def waiting(work: Callable[[], object], *, behind: Callable[[], object]) -> Iterator[None]:
+    """Take a lock in a transaction; meanwhile do the work in a thread, which waits for it from here to the end."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    with futures.ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            behind()
+            done = pool.submit(run)
+            eventually.until(lambda: done.done() or database.rows(_WAITS_FOR_US, []))
+            assert not done.done(), done.exception() or "it did not wait"
+            yield
+        done.result(60)

@@ -1,11 +1,9 @@
 """Pools and nodes in few words, for the tests of PodCIDR allocation."""
 
-from collections.abc import Iterable
 from ipaddress import ip_network
 
 from pools.core import addresses
 from pools.core.cilium import ciliumnode, podippool
-from tests.core.cilium_operator import Operator
 
 
 def pool(
@@ -33,16 +31,3 @@ def node(
         for pool, cidrs in lists.items()
     )
     return ciliumnode.NodeDemand(name, requested=requested, allocated=tuple(allocated))
-
-
-def started(*pools: podippool.PodIPPool) -> Operator:
-    """An operator that has these pools and has seen all nodes, of which there are none."""
-    operator = Operator([4])
-    for item in pools:
-        assert operator.upsert_pool(item).errors == ()
-    operator.finish_restore()
-    return operator
-
-
-def texts(cidrs: Iterable[addresses.Network]) -> list[str]:
-    return [str(cidr) for cidr in cidrs]

@@ -17,6 +17,7 @@ from pools.core.kubernetes import differences, label_selector
 from pools.platform import documents
 from tests import effort
 from tests.core import catalogue
+from tests.core.any_json import ANY_TEXT, any_json
 from tests.docs import pages, rules
 
 CASES = [
@@ -106,20 +107,11 @@ spec ipam pools requested allocated pool cidrs needed ipv4-addrs ipv4 maskSize c
 status operator-status error matchLabels matchExpressions key operator values
 properties items type
 """
-KEYS = st.sampled_from(MANIFEST_WORDS.split())
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(allow_nan=False),
-    st.text(max_size=5),
+JSON = any_json(
+    MANIFEST_WORDS,
     st.sampled_from(["CiliumPodIPPool", "CiliumNode", "cilium.io/v2alpha1", "a", "10.0.0.0/16"]),
 )
-JSON = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
-    max_leaves=25,
-)
+OBJECT = st.dictionaries(st.sampled_from(MANIFEST_WORDS.split()), JSON)
 POOL = st.fixed_dictionaries(
     {
         "apiVersion": st.just("cilium.io/v2alpha1"),
@@ -174,7 +166,7 @@ def test_writing_back_what_was_read(manifest: Any) -> None:
 
 
 @pytest.mark.exhaustive
-@given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON))
+@given(OBJECT, OBJECT)
 def test_differences(desired: Any, observed: Any) -> None:
     differences.find_differences(desired, observed, manager="a")
     assert differences.find_differences(desired, desired) == []
@@ -204,26 +196,24 @@ TEXT_PARSERS: dict[str, Callable[[Any], object]] = {
     "json": documents.load_json,
 }
 
-# Surrogates and NUL are possible in Python, so they are given too.
-ANY_TEXT = st.text(st.characters(exclude_categories=()))
 ADDRESS_LIKE = st.text("0123456789abcdefABCDEFx.:/-% \t\n\u00a0\u200b\u0661\u2013", max_size=45)
-FIELDS = st.sampled_from(
-    [
-        *("apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "ipv4", "ipv6"),
-        *("cidrs", "cidr", "maskSize", "pool", "reservedRange", "reservedRanges", "start", "end"),
-        *("podSelector", "ipam", "operator", podippool.HELM_VALUE),
-    ]
-)
-WORDS = st.sampled_from(
-    ["cilium.io/v2", "CiliumPodIPPool", "List", "10.0.0.0/8", "fd00::/64", "10.0.0.0-10.0.0.9", "a"]
-)
-SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), ANY_TEXT, WORDS)
-JSON_LIKE = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(FIELDS | ANY_TEXT, inner, max_size=5)
+FIELDS = f"""
+apiVersion kind metadata name labels items spec ipv4 ipv6 cidrs cidr maskSize pool
+reservedRange reservedRanges start end podSelector ipam operator {podippool.HELM_VALUE}
+"""
+JSON_LIKE = any_json(
+    FIELDS,
+    st.sampled_from(
+        [
+            "cilium.io/v2",
+            "CiliumPodIPPool",
+            "List",
+            "10.0.0.0/8",
+            "fd00::/64",
+            "10.0.0.0-10.0.0.9",
+            "a",
+        ]
     ),
-    max_leaves=25,
 )
 
 
@@ -252,7 +242,7 @@ def test_only_invalid_input_is_raised(name: str, value: object) -> None:
     _survives(PARSERS[name], value)
 
 
-@hypothesis.given(value=st.dictionaries(FIELDS, JSON_LIKE))
+@hypothesis.given(value=st.dictionaries(st.sampled_from(FIELDS.split()), JSON_LIKE))
 def test_only_invalid_input_is_raised_by_manifests(value: dict[str, Any]) -> None:
     _survives(podippool.parse_document, {**value})
     pool = {"apiVersion": "cilium.io/v2", "kind": "CiliumPodIPPool", "metadata": {"name": "a"}}

@@ -14,6 +14,7 @@ from pools.core.cluster_api import conditions, contract
 from pools.core.cluster_api.conditions import Outcome, Reason, StatusForm
 from pools.core.kubernetes import connection_status
 from pools.core.kubernetes.connection_status import ConnectionFacts, ConnectionState
+from tests.core.any_json import any_json
 
 NOW = datetime(2026, 5, 5, 14, 2, tzinfo=UTC)
 EARLIER = "2026-01-01T00:00:00Z"
@@ -156,19 +157,10 @@ def test_a_severity_only_where_something_is_wrong() -> None:
     assert condition["message"], "the definition takes no empty text"
 
 
-_TREES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["spec", "metadata", "poolRef", "apiGroup", "kind", "name", "namespace", "uid", "labels", "poolName",
-             "gateway", "prefix", "family", "annotations", "finalizers", "address", "clusterName", "paused"]
-        ),
-        inner,
-        max_size=6,
-    ),
-    max_leaves=20,
-)  # fmt: skip
+_TREES = any_json("""
+    spec metadata poolRef apiGroup kind name namespace uid labels poolName gateway prefix family
+    annotations finalizers address clusterName paused
+""")
 
 
 @given(
@@ -190,20 +182,6 @@ def test_any_object_is_read_or_refused(manifest: dict[str, Any]) -> None:
 
 
 # --- Rule `cluster-prefix-is-divided`: node and instance prefixes ---------------------------------
-@pytest.mark.parametrize(
-    ("prefix", "node", "instance"),
-    [
-        ("2001:db8:10::/48", "2001:db8:10::/64", "2001:db8:10:1::/64"),
-        ("2001:db8:10:100::/56", "2001:db8:10:100::/64", "2001:db8:10:101::/64"),
-        ("2001:db8:10:2::/63", "2001:db8:10:2::/64", "2001:db8:10:3::/64"),
-        ("2001:db8:10::/64", "2001:db8:10::/80", "2001:db8:10:0:1::/80"),
-    ],
-)
-def test_defaults(prefix: str, node: str, instance: str) -> None:
-    divided = blocks.divide_cluster_prefix(ip_network(prefix))
-    assert [str(part) for part in divided] == [node, instance]
-
-
 @pytest.mark.parametrize(
     ("prefix", "part_text", "other"),
     [

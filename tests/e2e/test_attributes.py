@@ -75,9 +75,7 @@ def test_a_webhook_subscribes_to_events_of_a_cluster(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("visit", [390], indirect=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_with_attributes_fit_a_narrow_screen(visit: Visit, scheme: str) -> None:
-    visit.page.emulate_media(color_scheme=scheme)
+def test_pages_with_attributes_fit_a_narrow_screen(visit: Visit) -> None:
     CustomField.objects.create(
         name="order",
         label="Order",
@@ -96,12 +94,6 @@ def test_pages_with_attributes_fit_a_narrow_screen(visit: Visit, scheme: str) ->
         "pools/pool/?columns=tags",
         "pools/poolcidr/",
         "pools/customfield/",
-        "pools/customfield/add/",
-        "pools/webhooktarget/add/",
-        "pools/netboxsource/",
-        "pools/netboxsource/add/",
-        "pools/import/",
-        "second-factor/",
     ):
         visit.open(f"/admin/{path}")
         assert not visit.scrolls_sideways(), path

@@ -27,7 +27,6 @@ def test_two_addresses_of_a_family_are_refused_beside_their_field(visit: Visit) 
     page.click("button:has-text('Add entry')")
     page.wait_for_url("**/change/")
     assert Entry.objects.get(ippool=ippool).ips == ["10.0.0.40/24", "fd00::40/64"]
-    assert visit.complaints == []
 
 
 def test_a_network_that_cannot_hold_claims_is_refused(visit: Visit) -> None:
@@ -45,4 +44,3 @@ def test_a_network_that_cannot_hold_claims_is_refused(visit: Visit) -> None:
     page.get_by_role("button", name="Request addresses").click()
     page.wait_for_url("**/change/")
     expect(page.get_by_text("Apply the claim's manifest in the cluster")).to_be_visible()
-    assert visit.complaints == []

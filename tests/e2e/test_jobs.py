@@ -155,7 +155,6 @@ def test_what_changed_in_a_pool_since_yesterday_takes_three(visit: Visit) -> Non
     visit.click_in_menu("Compare two moments")  # two
     page.wait_for_url("**/history/compare/?pool=*")
     page.get_by_text("Last change").or_(page.get_by_text("No holder changed")).first.wait_for()
-    assert visit.complaints == []
 
 
 def test_why_a_vm_has_no_address_takes_two(visit: Visit) -> None:
@@ -203,4 +202,3 @@ def test_the_first_five_things_of_the_readme(visit: Visit) -> None:
     for tutorial in ("administration", "vm-import", "rest-api"):
         visit.open(f"/admin/docs/tutorials/{tutorial}/")
         assert page.locator("#content h1, #content h2").count()
-    assert visit.complaints == []

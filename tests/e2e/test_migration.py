@@ -2,7 +2,7 @@
 
 import pytest
 
-from pools.models import Cluster
+from pools.models import Cluster, Pool
 from pools.register.demo import demo
 from tests import factories
 from tests.e2e.conftest import Visit
@@ -10,15 +10,16 @@ from tests.e2e.conftest import Visit
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _begin(visit: Visit) -> None:
+def _begin(visit: Visit, field: str = "to", text: str = "10.210.0.0/21") -> Pool:
     page = visit.page
     cluster = Cluster.objects.get(name=demo.BERLIN)
     pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
     visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
-    page.fill("[name=to]", "10.210.0.0/21")
+    page.fill(f"[name={field}]", text)
     page.locator("#content").get_by_role("button", name="Preview", exact=True).click()
     page.locator("button[name=_begin]").click()
     page.locator(".cad-steps").wait_for()
+    return pool
 
 
 def _marks(visit: Visit) -> list[str]:
@@ -47,12 +48,7 @@ def test_no_step_of_an_aborted_one_is_to_come(visit: Visit) -> None:
 
 def test_to_go_on_with_the_whole_cidr_is_shown_first(visit: Visit) -> None:
     page = visit.page
-    cluster = Cluster.objects.get(name=demo.BERLIN)
-    pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
-    visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
-    page.fill("[name=range]", "10.201.0.0-10.201.0.99")
-    page.locator("#content").get_by_role("button", name="Preview", exact=True).click()
-    page.locator("button[name=_begin]").click()
+    pool = _begin(visit, "range", "10.201.0.0-10.201.0.99")
     page.get_by_role("button", name="Reserve", exact=True).click()
     page.get_by_role("button", name="Preview").click()
     widening = page.locator("#widening")

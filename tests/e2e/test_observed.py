@@ -1,7 +1,4 @@
-"""The address map of a cluster, and what clusters use in the plan, the overlaps and *Find*, in a browser."""
-
-import os
-import pathlib
+"""The address map of a cluster in a browser: from a cell to what uses its addresses."""
 
 import pytest
 
@@ -12,12 +9,6 @@ from tests.e2e.conftest import Visit
 from tests.observed.rows import observed
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def _keep(visit: Visit, name: str) -> None:
-    """Keep a picture for people, where SCREENSHOTS names a folder."""
-    if folder := os.environ.get("SCREENSHOTS"):
-        visit.page.screenshot(path=pathlib.Path(folder) / f"{name}.png", full_page=True)
 
 
 def _observe() -> Cluster:
@@ -32,25 +23,6 @@ def _observe() -> Cluster:
     observed(cluster, Role.EGRESS, "192.168.1.100/32", name="egress-prod", detail="on worker-12")
     observed(cluster, Role.SECONDARY, "192.168.1.128/26", name="storage", namespace="shop")
     return cluster
-
-
-@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_a_cluster_uses_is_drawn_and_found(visit: Visit, scheme: str) -> None:
-    cluster = _observe()
-    page = visit.page
-    page.emulate_media(color_scheme=scheme)
-    width = page.viewport_size["width"]
-    for name, path in (
-        ("cluster", f"/admin/pools/cluster/{cluster.pk}/change/"),
-        ("plan", "/admin/address-plan/?parent=10.0.0.0/8"),
-        ("overlaps", "/admin/address-plan/?overlaps=all"),
-        ("list", "/admin/pools/observedcidr/"),
-        ("find", "/admin/find/?q=192.168.1.0/24"),
-    ):
-        visit.open(path)
-        assert not visit.scrolls_sideways(), name
-        _keep(visit, f"{name}-{width}-{scheme}")
 
 
 def test_a_cell_of_the_map_leads_to_its_part_and_to_find(visit: Visit) -> None:

@@ -74,14 +74,3 @@ def test_from_files_to_a_commit_and_its_undo(visit: Visit) -> None:
     page.get_by_text("Import undone, previous values restored.").wait_for()
     assert not Pool.objects.filter(pk=pool.pk).exists()
     assert not Container.objects.filter(cidr="10.112.0.0/15").exists()
-
-
-@pytest.mark.parametrize("visit", [390], indirect=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_draft_fits_a_narrow_screen(visit: Visit, scheme: str) -> None:
-    visit.page.emulate_media(color_scheme=scheme)
-    visit.open("/admin/pools/import/add/")
-    assert not visit.scrolls_sideways()
-    _draft(visit)
-    visit.page.locator("summary", has_text="Correct").first.click()
-    assert not visit.scrolls_sideways()

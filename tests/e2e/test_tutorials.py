@@ -22,4 +22,3 @@ def test_a_reader_reaches_the_end(visit: Visit, name: str) -> None:
             reader.follow(step)
         except (AssertionError, Error) as error:
             pytest.fail(f"{name}.md, step {step.number}: {step.text}\n{error}\n{visit.page.url}")
-    assert visit.complaints == []

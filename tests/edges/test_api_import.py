@@ -1,16 +1,12 @@
-"""pools/import/: all or nothing, with a report; tests/pools/test_pod_pools.py has the shapes of manifests."""
+"""pools/import/: all or nothing, with a report; tests/core/pod_pool_texts.py has the shapes of manifests."""
 
 from typing import Any
 
 import pytest
 from django.core.files import uploadedfile
 
+from tests.core.pod_pool_texts import HELM, PROPOSED, TODAY
 from tests.edges import api as apis
-from tests.pools.test_pod_pools import (
-    CFP_PROPOSED as PROPOSED,
-    CFP_TODAY as V2ALPHA1,
-    DOCUMENTED_HELM as HELM,
-)
 
 pytestmark = pytest.mark.django_db
 
@@ -38,8 +34,8 @@ RESERVED = ("10.20.0.0/16", ["10.20.0.0-10.20.0.99"])
 
 
 def test_a_later_version_changes_the_pool(api: apis.Api) -> None:
-    assert _import(api, V2ALPHA1).status_code == 201
-    again = _import(api, V2ALPHA1)
+    assert _import(api, TODAY).status_code == 201
+    again = _import(api, TODAY)
     assert (again.status_code, again.json()["reports"][0]["result"]) == (200, "unchanged")
     (report,) = _import(api, PROPOSED).json()["reports"]
     assert (report["result"], report["pool_id"]) == ("changed", api.pool("pod"))
@@ -47,9 +43,9 @@ def test_a_later_version_changes_the_pool(api: apis.Api) -> None:
 
 
 def test_one_bad_object_of_a_file_stops_all(api: apis.Api) -> None:
-    bad = V2ALPHA1.replace("green-pool", "blue-pool").replace("10.20.0.0", "10.40.0.1")
+    bad = TODAY.replace("green-pool", "blue-pool").replace("10.20.0.0", "10.40.0.1")
     other = HELM.replace("10.20.0.0", "10.50.0.0")
-    answer = _import(api, f"{V2ALPHA1}---\n{bad}---\n{other}")
+    answer = _import(api, f"{TODAY}---\n{bad}---\n{other}")
     problem = apis.refused(answer, 400, "import_refused")
     assert [(r["document"], r["result"]) for r in problem["reports"]] == [
         (0, "created"), (1, "refused"), (2, "created"), (2, "created"),

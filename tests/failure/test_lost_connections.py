@@ -11,6 +11,7 @@ from django.db import connection
 
 from pools.models import Block
 from pools.platform import database
+from tests import people
 from tests.edges import api as apis
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
@@ -123,8 +124,14 @@ def _other() -> Iterator[Any]:
         other.close()
 
 
-@pytest.mark.parametrize("limit", ["lock_timeout", "statement_timeout"])
-def test_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        ("lock_timeout", "Somebody else is changing the same objects."),
+        ("statement_timeout", "The database took too long for this."),
+    ],
+)
+def test_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str, text: str) -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/24")
@@ -136,6 +143,12 @@ def test_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str) -> N
             for body in (apis.holder("a"), apis.holder("b") | {"count": 3}):
                 answer = api("POST", f"pools/{pool}/allocations/", body)
                 apis.refused(answer, 503, "ipam_unavailable")
+                assert answer.json()["detail"] == f"{text} Nothing was allocated."
+                assert answer.headers["Retry-After"]
+            browser = people.browser(raise_request_exception=False)
+            page = browser.get(f"/admin/pools/pool/{pool}/change/")
+            assert page.status_code == 503
+            assert f"<h1>{text.removesuffix('.')}</h1>" in page.content.decode()
     finally:
         connection.close()
     assert not Block.objects.filter(state="held").exists()

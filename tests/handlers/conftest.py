@@ -7,12 +7,7 @@ import pytest
 from tests.handlers.fleet import Fleet
 from tests.handlers.node_world import World
 from tests.kube.api import Cluster
-from tests.kube.api_servers import (
-    erased,
-    pytest_generate_tests,
-    real_cluster,
-    server,
-)
+from tests.kube.api_servers import erased, pytest_generate_tests, real_cluster, server
 from tests.kube.fake import FakeCluster
 
 SHIPPED = "cilium.io_ciliumpodippools.v2"
@@ -42,16 +37,12 @@ def fake(db: None) -> Iterator[FakeCluster]:
 @pytest.fixture
 def fleet(server: Cluster, db: None) -> Fleet:
     """The server as an observed cluster of the register."""
-    from tests.handlers.fleet import Fleet
-
     return Fleet(server)
 
 
 @pytest.fixture
 def world(fake: FakeCluster) -> World:
     """A cluster whose nodes are recorded, with the pool `a`."""
-    from tests.handlers.node_world import World
-
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
     return world

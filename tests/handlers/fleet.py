@@ -9,9 +9,8 @@ from pools.models import Pool, SyncRun, Trigger
 from pools.register import pool_cidrs
 from tests import factories
 from tests.kube import gateways
+from tests.kube.manifests import Manifest, build
 from tests.reconcile.registered import RegisteredCluster
-
-Manifest = dict[str, Any]
 
 
 class Fleet(RegisteredCluster):
@@ -63,24 +62,19 @@ class Fleet(RegisteredCluster):
         return [str(span) for entry in entries for span in entry.reserved]
 
     def make(self, name: str, *cidrs: str, **settings: Any) -> Pool:
-        return factories.pool(
-            *cidrs, name=name, within=self.cluster, category="pod", mask=24, **settings
-        )
+        settings |= {"category": "pod", "mask": 24}
+        return factories.pool(*cidrs, name=name, within=self.cluster, **settings)
 
 
 def manifest(name: str, *cidrs: str, mask: int = 24, version: str = "v2", **spec: Any) -> Manifest:
     """A CiliumPodIPPool of IPv4; `pool` is that of its ipv4."""
     pool: Sequence[Any] | None = spec.pop("pool", None)
-    metadata = {"name": name, **spec.pop("metadata", {})}
+    metadata = spec.pop("metadata", {})
     ipv4: Manifest = {"cidrs": list(cidrs), "maskSize": mask}
     if pool is not None:
         ipv4["pool"] = pool
-    return {
-        "apiVersion": f"cilium.io/{version}",
-        "kind": "CiliumPodIPPool",
-        "metadata": metadata,
-        "spec": {"ipv4": ipv4, **spec},
-    }
+    spec = {"ipv4": ipv4, **spec}
+    return build(f"cilium.io/{version}", "CiliumPodIPPool", name, metadata=metadata, spec=spec)
 
 
 def reserved(cidr: str, *spans: tuple[str, str]) -> Manifest:

@@ -4,8 +4,10 @@ from typing import Any
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.models import Block, Mode, ObservedObject, Pool, SyncRun, Trigger
+from pools.register import pools
 from tests import factories
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import build
 from tests.reconcile.registered import RegisteredCluster
 
 MANAGED_RESOURCES = ["pod-cidrs"]
@@ -15,30 +17,23 @@ class World(RegisteredCluster):
     """`managed_resource` hands out PodCIDRs; without it the cluster's own operator does, and we record."""
 
     def __init__(self, fake: FakeCluster, *, managed_resource: bool = False) -> None:
-        super().__init__(
-            fake,
-            sealed="-",
-            mode=Mode.MANAGED if managed_resource else Mode.OBSERVED,
-            managed_resources=MANAGED_RESOURCES if managed_resource else [],
-        )
+        mode = Mode.MANAGED if managed_resource else Mode.OBSERVED
+        resources = MANAGED_RESOURCES if managed_resource else []
+        super().__init__(fake, sealed="-", mode=mode, managed_resources=resources)
         self.fake = fake
         self.handler = CiliumNodes()
 
     def pool(self, name: str, *cidrs: str, mask: int | dict[int, int] = 24, **more: Any) -> Pool:
-        return factories.pool(
-            *cidrs, mask=mask, category="pod", within=self.cluster, name=name, **more
-        )
+        more |= {"mask": mask, "category": "pod", "within": self.cluster}
+        return factories.pool(*cidrs, name=name, **more)
 
-    def node(
-        self,
-        name: str = "n1",
-        *,
-        demands: dict[str, Any] | None = None,
-        lists: dict[str, list[str]] | None = None,
-        manager: str = "cilium-agent",
-    ) -> dict[str, Any]:
-        """`wants` are IPv4 addresses by pool (or a dict by family); what is not said is empty."""
-        return self.fake.put(manifest(name, demands=demands, lists=lists), manager=manager)
+    def add_cidr(self, cidr: str, pool: str = "a") -> None:
+        """In the register."""
+        parent = self.cluster.pools.get(name=pool).pk
+        pools.add_cidr(parent, factories.entry(cidr), author=factories.BY)
+
+    def node(self, name: str = "n1", **more: Any) -> dict[str, Any]:
+        return self.fake.put(manifest(name, **more), manager="cilium-agent")
 
     def lists(self, name: str = "n1", pool: str = "a") -> list[str]:
         """What the cluster has allocated to a node."""
@@ -81,25 +76,15 @@ class World(RegisteredCluster):
         return ObservedObject.objects.get(cluster=self.cluster, name=name)
 
 
-def manifest(
-    name: str = "n1",
-    *,
-    demands: dict[str, Any] | None = None,
-    lists: dict[str, list[str]] | None = None,
-) -> dict[str, Any]:
-    pools: dict[str, Any] = {}
+def manifest(name: str = "n1", *, demands: Any = None, lists: Any = None) -> dict[str, Any]:
+    """`demands` are IPv4 addresses by pool (or a dict by family); what is not parts is empty."""
+    parts: dict[str, Any] = {}
     if demands:
-        pools["requested"] = [
-            {"pool": pool, "needed": _needed(count)} for pool, count in demands.items()
-        ]
+        asks = demands.items()
+        parts["requested"] = [{"pool": pool, "needed": _needed(count)} for pool, count in asks]
     if lists:
-        pools["allocated"] = [{"pool": pool, "cidrs": cidrs} for pool, cidrs in lists.items()]
-    return {
-        "apiVersion": "cilium.io/v2",
-        "kind": "CiliumNode",
-        "metadata": {"name": name},
-        "spec": {"ipam": {"pools": pools}},
-    }
+        parts["allocated"] = [{"pool": pool, "cidrs": cidrs} for pool, cidrs in lists.items()]
+    return build("cilium.io/v2", "CiliumNode", name, spec={"ipam": {"pools": parts}})
 
 
 def _needed(count: int | dict[int, int]) -> dict[str, int]:

@@ -13,7 +13,6 @@ from django.utils import timezone
 from pools.cilium import pod_cidrs
 from pools.core import errors
 from pools.models import Block, Now, ObservedObject, PoolCIDR
-from pools.register import pools
 from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World, manifest
@@ -70,9 +69,8 @@ def test_a_write_that_failed_costs_no_second_block(
 
 
 def test_what_a_person_set_aside_for_a_node_is_given_to_it(managed: World) -> None:
-    factories.take(
-        managed.cluster.pools.get(), factories.holder("n1", kind="node"), cidr="10.0.5.0/24"
-    )
+    holder = factories.holder("n1", kind="node")
+    factories.take(managed.cluster.pools.get(), holder, cidr="10.0.5.0/24")
     managed.follow_node("n1", demands={"a": 8})
     assert managed.lists() == ["10.0.5.0/24"]
     assert not managed.subjects_by_code()
@@ -94,10 +92,9 @@ def test_the_operator_takes_a_block_from_the_second_of_two_nodes(managed: World)
 
 def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(managed: World) -> None:
     """That the register has it for another is no reason to take it from a node with pods."""
-    factories.take(managed.cluster.pools.get(), factories.holder("vm-1"), cidr="10.0.0.0/24")
-    factories.take(
-        managed.cluster.pools.get(), factories.holder("n9", kind="node"), cidr="10.0.1.0/24"
-    )
+    pool = managed.cluster.pools.get()
+    factories.take(pool, factories.holder("vm-1"), cidr="10.0.0.0/24")
+    factories.take(pool, factories.holder("n9", kind="node"), cidr="10.0.1.0/24")
     managed.follow_node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
     assert managed.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert managed.subjects_by_code()["pod_cidr_overlap"] == ["10.0.0.0/24 n1", "10.0.1.0/24 n1"]
@@ -122,9 +119,7 @@ def test_a_cidr_that_the_pool_lost_serves_nobody(managed: World) -> None:
     """What a node has of it stays with the node, which gets others in its place."""
     managed.follow_node("n1", demands={"a": 8})
     PoolCIDR.objects.update(orphaned_at=Now())
-    pools.add_cidr(
-        managed.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY
-    )
+    managed.add_cidr("10.1.0.0/23")
     managed.follow_node("n2", demands={"a": 8})
     assert managed.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
     assert managed.lists("n2") == ["10.1.1.0/24"]
@@ -180,12 +175,8 @@ def test_one_node_that_may_not_be_written_does_not_keep_others_waiting(managed: 
 
 # --- What pages say of nodes: what they ask for and have, and who is in the way of a migration ----
 def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
-    world.node(
-        "n1",
-        demands={"a": {4: 600, 6: 5}, "x": 1},
-        lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]},
-    )
-    world.passed()
+    lists = {"a": ["10.0.0.0/24", "10.9.0.0/24"]}
+    world.follow_node("n1", demands={"a": {4: 600, 6: 5}, "x": 1}, lists=lists)
     (node,) = pod_cidrs.list_nodes(world.cluster.pk)
     a, x = node.pools
     assert (a.pool, a.needed, a.usable) == ("a", {4: 600, 6: 5}, {4: 254, 6: 0})
@@ -224,14 +215,12 @@ def test_pages_of_nodes(world: World) -> None:
     for number in range(5):
         world.node(f"n{number}")
     world.passed()
-    assert [
-        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, limit=2)
-    ] == ["n0", "n1"]
-    rest = pod_cidrs.list_nodes(world.cluster.pk, after="n1", limit=9)
-    assert [item.name for item in rest] == ["n2", "n3", "n4"]
-    assert [
-        node_addresses.name for node_addresses in pod_cidrs.list_nodes(world.cluster.pk, name="n3")
-    ] == ["n3"]
+    for query, names in (
+        ({"limit": 2}, ["n0", "n1"]),
+        ({"after": "n1", "limit": 9}, ["n2", "n3", "n4"]),
+        ({"name": "n3"}, ["n3"]),
+    ):
+        assert [node.name for node in pod_cidrs.list_nodes(world.cluster.pk, **query)] == names
 
 
 # --- Rule `migration-keeps-the-address`, also where two objects stand for one owner
@@ -262,10 +251,9 @@ def test_another_owner_of_the_name_does_not_release_it(world: World) -> None:
     """The name is the same, the uid is not: what ends is the other one."""
     machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
     block = factories.take(machines, allocation.Holder("instance", "vm-1", UID))
+    other = allocation.Holder("instance", "vm-1", "another")
     with pytest.raises(errors.IpamError):
-        allocation.release(
-            block["id"], allocation.Holder("instance", "vm-1", "another"), author=factories.BY
-        )
+        allocation.release(block["id"], other, author=factories.BY)
     assert factories.row(block).state == "held"
 
 

@@ -1,5 +1,6 @@
 """Nodes that go, and the finalizers that keep them."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -109,19 +110,12 @@ def test_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> Non
 
 
 def _garbled(world: World) -> bytes:
-    import json
-
+    version = {"resourceVersion": "99999"}
     listed = world.fake.object(NODES, "n1")
     listed["spec"]["ipam"]["pools"]["allocated"][0]["cidrs"] = ["10.0.0.0/99"]
-    listed["metadata"]["resourceVersion"] = "99999"
-    return json.dumps(
-        {
-            "apiVersion": "cilium.io/v2",
-            "kind": "CiliumNodeList",
-            "metadata": {"resourceVersion": "99999"},
-            "items": [listed],
-        }
-    ).encode()
+    listed["metadata"] |= version
+    answer = {"apiVersion": "cilium.io/v2", "kind": "CiliumNodeList", "metadata": version}
+    return json.dumps(answer | {"items": [listed]}).encode()
 
 
 # --- Point 10: a node that is being deleted keeps its blocks until it is gone; then they go, once
@@ -159,11 +153,6 @@ def ending(fake: FakeCluster, request: pytest.FixtureRequest) -> World:
     return ending
 
 
-def _gone(ending: World) -> None:
-    """Its owner takes the finalizer away."""
-    ending.fake.remove(NODES, "n1")
-
-
 @pytest.mark.exhaustive
 def test_it_keeps_its_blocks_while_it_is_there(ending: World, clock: Clock) -> None:
     ending.fake.log.clear()
@@ -174,7 +163,7 @@ def test_it_keeps_its_blocks_while_it_is_there(ending: World, clock: Clock) -> N
     stored = ending.fake.object(NODES, "n1")
     assert stored["metadata"]["finalizers"] == THEIRS
     assert not ending.fake.log.writes
-    _gone(ending)
+    ending.fake.remove(NODES, "n1")  # its owner takes the finalizer away
     ending.passed()
     clock.advance(60)
     ending.passed()
@@ -187,7 +176,7 @@ def test_what_a_watch_tells(ending: World) -> None:
     last = ending.fake.object(NODES, "n1")
     ending.tell(("MODIFIED", last))
     assert ending.held() == {"10.0.0.0/24": "n1"}
-    _gone(ending)
+    ending.fake.remove(NODES, "n1")  # its owner takes the finalizer away
     ending.tell(("DELETED", last))
     assert (ending.held(), ObservedObject.objects.count()) == ({}, 0)
 
@@ -195,7 +184,7 @@ def test_what_a_watch_tells(ending: World) -> None:
 @pytest.mark.sample(2)
 def test_a_crash_between_release_and_the_end(ending: World) -> None:
     last = ending.fake.object(NODES, "n1")
-    _gone(ending)
+    ending.fake.remove(NODES, "n1")  # its owner takes the finalizer away
     ending.handler = Crashing()
     with pytest.raises(Crash):
         ending.tell(("DELETED", last))

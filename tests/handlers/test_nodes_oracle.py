@@ -1,6 +1,6 @@
 """Any life of nodes: what the handler writes is what Cilium's operator writes, error texts too.
 
-The operator is tests/core/cilium_operator.py, itself held to a naive one. Cooldown 0, one process;
+The operator is tests/core/cilium_operator.py, itself held to recorded answers. Cooldown 0, one process;
 pool `a` has CIDRs of 8 and 4 blocks of /30 (two addresses each), pool `b` one of 4. After each step
 every node is served, in the order in which the nodes were first seen. What the handler does otherwise
 on purpose is in other tests: it never takes from a node what no other node lists, it hands out at
@@ -45,12 +45,8 @@ class Both:
 
     def __init__(self) -> None:
         self.cluster = factories.cluster()
-        self.connection = Connection.objects.create(
-            cluster=self.cluster,
-            due_at=Now(),
-            mode=Mode.MANAGED,
-            managed_resources=MANAGED_RESOURCES,
-        )
+        managed = {"mode": Mode.MANAGED, "managed_resources": MANAGED_RESOURCES}
+        self.connection = Connection.objects.create(cluster=self.cluster, due_at=Now(), **managed)
         self.handler = CiliumNodes()
         self.operator = cilium_operator.Operator()
         self.operator.finish_restore()
@@ -126,10 +122,7 @@ class Both:
         node = copy.deepcopy(self.nodes.get(name) or manifest(name))
         demand = ciliumnode.parse(node)
         demands = {pool_name: dict(needed) for pool_name, needed in demand.requested.items()}
-        lists = {
-            pool_name: [str(cidr) for cidr in cidrs]
-            for pool_name, cidrs in demand.held_cidrs().items()
-        }
+        lists = {item: [str(cidr) for cidr in cidrs] for item, cidrs in demand.held_cidrs().items()}
         if verb == "ask":
             demands[pool] = {4: number}
         elif verb == "give back":

@@ -1,11 +1,9 @@
 """Nodes of a cluster: what is recorded of them, and what is found."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,10 +14,9 @@ from tests import factories
 from tests.core.cilium_operator import Operator
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
 from tests.handlers.node_world import World, manifest
+from tests.kube.fake import FakeCluster
+from tests.kube.manifests import build
 from tests.pools.conftest import Clock
-
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
 
 
 def test_what_a_node_lists_is_held_by_it(world: World) -> None:
@@ -88,13 +85,8 @@ def test_what_somebody_released_in_the_register_is_held_again(world: World) -> N
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-if TYPE_CHECKING:
-    from tests.kube.fake import FakeCluster
-    from tests.pools.conftest import Clock
-
-VECTORS = json.loads(
-    (pathlib.Path(__file__).parent.parent / "vectors" / "cilium.json").read_text(encoding="utf-8")
-)
+FILE = pathlib.Path(__file__).parent.parent / "vectors" / "cilium.json"
+VECTORS = json.loads(FILE.read_text(encoding="utf-8"))
 SCENARIOS = VECTORS["scenarios"]
 Nodes = dict[str, dict[str, Any]]
 
@@ -105,10 +97,8 @@ def _names(scenarios: list[Any]) -> list[str]:
 
 def _node(name: str, change: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
     """The node as its agent leaves it: what it requests, and of its entries what it keeps."""
-    node = manifest(
-        name,
-        demands={pool: {4: ipv4, 6: ipv6} for pool, (ipv4, ipv6) in change["requested"].items()},
-    )
+    demands = {pool: {4: ipv4, 6: ipv6} for pool, (ipv4, ipv6) in change["requested"].items()}
+    node = manifest(name, demands=demands)
     allocated = _allocated(before) if before else []
     if stored := change.get("allocated", allocated):
         node["spec"]["ipam"]["pools"]["allocated"] = stored
@@ -118,12 +108,7 @@ def _node(name: str, change: dict[str, Any], before: dict[str, Any] | None) -> d
 
 
 def _pool(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "cilium.io/v2",
-        "kind": "CiliumPodIPPool",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return build("cilium.io/v2", "CiliumPodIPPool", name, spec=spec)
 
 
 def _allocated(node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -160,15 +145,13 @@ def test_the_model(scenario: dict[str, Any]) -> None:
                 del nodes[name]
             else:
                 nodes[name] = _node(name, change, nodes.get(name))
-                operator.allocate_to_node(
-                    ciliumnode.parse(_node(name, change | {"requested": {}}, nodes[name]))
-                )
+                without = _node(name, change | {"requested": {}}, nodes[name])
+                operator.allocate_to_node(ciliumnode.parse(without))
         for name, node in nodes.items():
             outcome = operator.allocate_to_node(ciliumnode.parse(node))
             node["spec"]["ipam"]["pools"]["allocated"] = operator.allocated_entries(name)
-            node["status"] = {
-                "ipam": {"operator-status": {"error": ciliumnode.error_text(outcome.errors)}}
-            }
+            error = {"error": ciliumnode.error_text(outcome.errors)}
+            node["status"] = {"ipam": {"operator-status": error}}
         _check(step, nodes)
 
 
@@ -204,11 +187,9 @@ def test_what_pod_cidrs_writes(scenario: dict[str, Any], fake: FakeCluster, cloc
 
 @pytest.mark.parametrize("row", VECTORS["usable"], ids=str)
 def test_what_the_agent_counts(row: dict[str, Any]) -> None:
-    counted = multipool.usable_addresses(
-        ip_network(row["block"]),
-        allow_first=row.get("allowFirstIP", False),
-        allow_last=row.get("allowLastIP", False),
-    )
+    first, last = (row.get(name, False) for name in ("allowFirstIP", "allowLastIP"))
+    block = ip_network(row["block"])
+    counted = multipool.usable_addresses(block, allow_first=first, allow_last=last)
     assert counted == row["usable"]
 
 
@@ -243,12 +224,8 @@ def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
 
 
 def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
-    from pools.register import pools
-
     world.follow_node("n1", lists={"a": ["10.9.0.0/24"]})
-    pools.add_cidr(
-        world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY
-    )
+    world.add_cidr("10.9.0.0/16")
     world.passed()
     assert world.held() == {"10.9.0.0/24": "n1"}
     assert not world.subjects_by_code()

@@ -103,14 +103,8 @@ def test_findings_of_pools_follow_events_of_nodes(empty: CiliumWorld, clock: Clo
     world = empty
     world.cidrs("a", "10.0.0.0/22", "10.1.0.0/22")
     world.cidrs("b", "10.2.0.0/22")
-    nodes = {
-        name: world.node(name, lists=lists)
-        for name, lists in (
-            ("n1", {"a": ["10.1.0.0/24"]}),
-            ("n2", {"a": ["10.1.1.0/24"]}),
-            ("n3", {"b": ["10.2.0.0/24"]}),
-        )
-    }
+    listed = {"n1": ("a", "10.1.0.0/24"), "n2": ("a", "10.1.1.0/24"), "n3": ("b", "10.2.0.0/24")}
+    nodes = {name: world.node(name, lists={a: [b]}) for name, (a, b) in listed.items()}
     world.passed()
     world.cidrs("a", "10.0.0.0/22")
     world.fake.remove(POOLS, "b")

@@ -92,9 +92,7 @@ def _lists(*cidrs: Any, pool: Any = "a") -> Poison:
 
 OF_NODES: dict[str, Poison] = ANY | {
     "65,536 CIDRs": _lists(*(f"12.{n >> 8 & 255}.{n & 255}.0/24" for n in range(65_536))),
-    "100,000 requests": _pools(
-        requested=[{"pool": f"p{n}", "needed": {"ipv4-addrs": 1}} for n in range(100_000)]
-    ),
+    "100,000 requests": _pools(requested=[{"pool": f"p{n}", "needed": {"ipv4-addrs": 1}} for n in range(100_000)]),
     "the same CIDR twice": _lists("10.0.2.0/24", "10.0.2.0/24"),
     "a CIDR that is none": _lists(CANARY),
     "a pool that is a number": _lists("10.0.2.0/24", pool=7),
@@ -104,7 +102,7 @@ OF_NODES: dict[str, Poison] = ANY | {
     "true addresses": _needs(True),
     "addresses in words": _needs(CANARY),
     "all addresses": _lists("0.0.0.0/0", "::/0"),
-}
+}  # fmt: skip
 CASES = [
     *((POOLS, name, poison) for name, poison in OF_POOLS.items()),
     *((NODES, name, poison) for name, poison in OF_NODES.items()),
@@ -129,10 +127,8 @@ def _shown(world: CiliumWorld, plural: str, *more: Manifest) -> bytes:
 
 
 def _poisoned(plural: str, poison: Poison) -> Manifest:
-    new = {
-        POOLS: lambda: fleet.manifest("poison", "10.9.0.0/16"),
-        NODES: lambda: node_world.manifest("poison", lists={"a": ["10.0.1.0/24"]}),
-    }[plural]()
+    node = node_world.manifest("poison", lists={"a": ["10.0.1.0/24"]})
+    new = fleet.manifest("poison", "10.9.0.0/16") if plural == POOLS else node
     poison(new)
     new["metadata"] |= {"uid": "poison", "resourceVersion": "7"}
     return new
@@ -149,7 +145,8 @@ def test_one_object(
     world.fake.faults.add(verb="list", path=plural, body=body, times=None)
     with caplog.at_level(logging.DEBUG):
         first = world.run()
-        rows = list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem"))
+        objects = ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem")
+        rows = list(objects)
         second = world.run()
     # The others are as if it were not there.
     assert "a" in world.names()
@@ -159,9 +156,7 @@ def test_one_object(
         assert not run.error_code, run.error
         assert not [item for item in run.kinds.values() if item.get("code")], run.kinds
     assert [item["changed"] for item in second.kinds.values()] == [0, 0]
-    assert (
-        list(ObservedObject.objects.order_by("id").values("uid", "changed_at", "problem")) == rows
-    )
+    assert list(objects.all()) == rows
     assert not world.fake.log.writes
     # Nobody has to read all of it.
     assert all(len(record.getMessage()) < 5_000 for record in caplog.records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -20,10 +21,9 @@ from pools.register import manifests, pools, usage
 from pools.register.utilization import forecasts, samples
 from tests import factories
 from tests.handlers import fleet as fleets
-from tests.handlers.conftest import OLD, PROPOSAL
+from tests.handlers.conftest import OLD, PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.handlers.node_world import World
-from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
@@ -42,12 +42,8 @@ def _of(fleet: Fleet, name: str = "green") -> drift.ClusterObject:
 
 
 SHAPED = {
-    "cilium.io_ciliumpodippools.v2": {
-        "cidrs": [A, B],
-        "maskSize": 24,
-        "pool": [reserved(A, ("10.0.0.0", "10.0.0.99"))],
-    },
-    PROPOSAL: {"cidrs": [{"cidr": A, "reservedRange": SPAN}, {"cidr": B}], "maskSize": 24},
+    SHIPPED: {"cidrs": [A, B], "pool": [reserved(A, ("10.0.0.0", "10.0.0.99"))]},
+    PROPOSAL: {"cidrs": [{"cidr": A, "reservedRange": SPAN}, {"cidr": B}]},
 }
 
 
@@ -59,7 +55,7 @@ def test_the_registers_pools_are_written_in_the_clusters_shape(
     pool = managed.make("green", A, B, reserved=[SPAN], labels={"a": "b"})
     assert managed.counted()["written"] == 1
     there = managed.there()["green"]
-    assert there["spec"]["ipv4"] == SHAPED[definition]
+    assert there["spec"]["ipv4"] == SHAPED[definition] | {"maskSize": 24}
     assert there["metadata"]["labels"] == {"a": "b"}
     assert managed.counted() == {"seen": 1, "changed": 0, "written": 0, "failed": 0}
     pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
@@ -123,13 +119,15 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
 
 
 def test_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
-    managed.make("green", A)
+    """Who removes a field does not own it."""
+    managed.make("green", A, reserved=["10.0.0.0-10.0.0.9"])
     managed.passed()
-    with gateways.to(managed.server) as gateway:
-        gateway.apply(gateways.POOLS, manifest("green", B, A), manager="cadastre")
+    managed.put(manifest("green", A))
     assert managed.counted()["written"] == 1
-    assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
-    assert (managed.cidrs("green"), managed.drift()) == ([A], [])
+    assert managed.there()["green"]["spec"]["ipv4"]["pool"] == [
+        reserved(A, ("10.0.0.0", "10.0.0.9"))
+    ]
+    assert (managed.ranges("green"), managed.drift()) == (["10.0.0.0-10.0.0.9"], [])
 
 
 def test_applying_makes_the_register_right(managed: Fleet) -> None:
@@ -160,15 +158,11 @@ def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     managed.follow(manifest("green", B, A))
-    row = drift.ignore(
-        models.Drift.objects.get(), author=factories.WITH_REASON, user=factories.user()
-    )
+    author, user = factories.WITH_REASON, factories.user()
+    row = drift.ignore(models.Drift.objects.get(), author=author, user=user)
     managed.passed()
     stored = models.Drift.objects.get()
-    assert (stored.ignored_by, stored.ignored_reason) == (
-        row.ignored_by,
-        factories.WITH_REASON.reason,
-    )
+    assert (stored.ignored_by, stored.ignored_reason) == (row.ignored_by, author.reason)
     managed.follow(manifest("green", C, A))
     assert models.Drift.objects.get().ignored_at is None
 
@@ -284,23 +278,16 @@ def test_the_advice_on_cooldowns(fake: FakeCluster, clock: Clock, serving: bool)
 
 
 # --- A change of a pod pool makes its cluster due, in the transaction of the change ---------------
-CIDR = "10.0.0.0/16"
 FAR = "2100-01-01T00:00:00Z"
 CHANGES: dict[str, Callable[[models.Pool], object]] = {
-    "add": lambda pool: pools.add_cidr(
-        pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY
-    ),
+    "add": lambda pool: pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY),
     "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY),
     "reserve": lambda pool: factories.reserve(pool, "10.0.0.0-10.0.0.9"),
-    "change": lambda pool: pools.change(
-        pool.pk, pools.PoolChange(labels={"a": "b"}), author=factories.BY
-    ),
+    "change": lambda pool: pools.change(pool.pk, pools.PoolChange(labels={"a": "b"}), author=factories.BY),
     "delete": lambda pool: pools.delete(pool.pk, author=factories.BY),
-    "make": lambda pool: factories.pool(
-        "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
-    ),
+    "make": lambda pool: factories.pool("10.1.0.0/16", within=pool.cluster, category="pod", mask=24),
     "import": lambda pool: manifests.apply_manifests(_TEXT, pool.cluster, author=factories.BY),
-}
+}  # fmt: skip
 _TEXT = b"""
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool
@@ -309,16 +296,16 @@ spec: {ipv4: {cidrs: [10.7.0.0/16], maskSize: 24}}
 """
 
 
+def _rests(*cidrs: str, **more: Any) -> models.Pool:
+    """A pool of a cluster that is connected, for which nothing is due for some time."""
+    pool = factories.pool(*cidrs, **more)
+    models.Connection.objects.create(cluster=pool.cluster, server="https://k", due_at=FAR)
+    return pool
+
+
 @pytest.fixture
-def connected() -> models.Cluster:
-    cluster = factories.cluster()
-    models.Connection.objects.create(cluster=cluster, server="https://k", due_at=models.Now())
-    return cluster
-
-
-def _rests() -> None:
-    """Nothing is due for some time."""
-    models.Connection.objects.update(due_at=FAR)
+def resting() -> models.Pool:
+    return _rests("10.0.0.0/16", category="pod", mask=24)
 
 
 def _due() -> bool:
@@ -327,31 +314,23 @@ def _due() -> bool:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("how", list(CHANGES))
-def test_a_change_makes_the_cluster_due(connected: models.Cluster, how: str) -> None:
-    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
-    _rests()
-    CHANGES[how](pool)
+def test_a_change_makes_the_cluster_due(resting: models.Pool, how: str) -> None:
+    CHANGES[how](resting)
     assert _due()
 
 
-def test_one_that_is_taken_back_does_not(connected: models.Cluster) -> None:
-    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
-    _rests()
+def test_one_that_is_taken_back_does_not(resting: models.Pool) -> None:
     with transaction.atomic():
-        CHANGES["add"](pool)
+        CHANGES["add"](resting)
         transaction.set_rollback(True)
     assert not _due()
 
 
-def test_what_a_pass_changes_does_not(connected: models.Cluster) -> None:
-    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
-    _rests()
-    pool_sync.remove_pool(pool, author=events.Author(actor="cluster c", source="cluster"))
+def test_what_a_pass_changes_does_not(resting: models.Pool) -> None:
+    pool_sync.remove_pool(resting, author=events.Author(actor="cluster c", source="cluster"))
     assert not _due()
 
 
-def test_pools_of_other_addresses_do_not(connected: models.Cluster) -> None:
-    pool = factories.pool("10.0.0.0/24", within=connected)
-    _rests()
-    factories.reserve(pool, "10.0.0.0-10.0.0.9")
+def test_pools_of_other_addresses_do_not() -> None:
+    factories.reserve(_rests("10.0.0.0/24"), "10.0.0.0-10.0.0.9")
     assert not _due()

@@ -24,10 +24,7 @@ def test_pools_are_taken_in_with_all_that_they_say(fleet: Fleet) -> None:
             namespaceSelector={"matchExpressions": [{"key": "a", "operator": "Exists"}]},
             ipv6={"cidrs": ["fd00::/104"], "maskSize": 120},
             allowFirstIP=True,
-            metadata={
-                "labels": {"a": "b"},
-                "annotations": {"ipam.cilium.io/skip-masquerade": "true"},
-            },
+            metadata={"labels": {"a": "b"}, "annotations": {"ipam.cilium.io/skip-masquerade": "true"}},
         )
     )  # fmt: skip
     assert fleet.counted() == {"seen": 1, "changed": 1, "written": 0, "failed": 0}
@@ -42,9 +39,8 @@ def test_pools_are_taken_in_with_all_that_they_say(fleet: Fleet) -> None:
     assert fleet.cidrs("green", 6) == ["fd00::/104"]
     assert fleet.ranges("green") == ["10.0.0.0-10.0.0.255"]
     assert factories.take(pool, family=4)["cidr"] == "10.0.1.0/24"
-    assert Event.objects.filter(pool_id=pool.pk, type__startswith="pool").first().actor == (
-        f"cluster {fleet.cluster.name}"
-    )
+    event = Event.objects.filter(pool_id=pool.pk, type__startswith="pool").first()
+    assert event.actor == f"cluster {fleet.cluster.name}"
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -17,9 +17,10 @@ from pools.webhooks import configuration
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.handlers.conftest import PROPOSAL, SHIPPED
-from tests.handlers.fleet import Fleet, Manifest, manifest, reserved
+from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import Manifest
 from tests.pools.conftest import Clock
 
 # A pool whose v2alpha1 object is deleted and made again in v2, while blocks are in use, loses
@@ -86,18 +87,16 @@ def _new(definition: str, cidrs: list[str], *, ranges: bool) -> Manifest:
         pool: Any = [reserved(holding, SPAN)] if ranges else None
         return manifest("green", *cidrs, pool=pool)
     created = manifest("green")
-    created["spec"]["ipv4"]["cidrs"] = [
-        {"cidr": cidr} | ({"reservedRange": "-".join(SPAN)} if ranges and cidr == holding else {})
-        for cidr in cidrs
-    ]
+    span = {"reservedRange": "-".join(SPAN)} if ranges else {}
+    entries = [{"cidr": cidr} | (span if cidr == holding else {}) for cidr in cidrs]
+    created["spec"]["ipv4"]["cidrs"] = entries
     return created
 
 
 def _rows(pool: Pool) -> list[tuple[Any, ...]]:
     rows = Block.objects.filter(pool=pool, state__in=["held", "cooling"]).order_by("cidr")
-    return list(
-        rows.values_list("pk", "cidr", "state", "holder_id", "allocated_at", "available_from")
-    )
+    times = ("allocated_at", "available_from")
+    return list(rows.values_list("pk", "cidr", "state", "holder_id", *times))
 
 
 @pytest.mark.sample(20)
@@ -125,9 +124,8 @@ def test_it_keeps_everything(
         assert (counts["failed"], counts["written"]) == (0, 0)
         assert (fleet.findings(), fleet.problems(), fleet.drift()) == ([], {}, [])
     pool.refresh_from_db()
-    assert (pool.cooldown_seconds, pool.description, pool.orphaned_at) == (
-        7200, "pods of the shop", None,
-    )  # fmt: skip
+    assert (pool.cooldown_seconds, pool.description) == (7200, "pods of the shop")
+    assert pool.orphaned_at is None
     assert _rows(pool) == rows
     assert fleet.cidrs("green") == after
     assert fleet.ranges("green") == ["-".join(SPAN)] * ranges
@@ -223,11 +221,7 @@ def test_the_register_stays_authoritative(world: CiliumWorld, clock: Clock) -> N
     for number in range(4):
         assert not world.run().succeeded
         assert factories.take(machines)["cidr"].startswith("10.9.0.")
-        pools.add_cidr(
-            world.cluster.pools.get(name="a").pk,
-            factories.entry(f"10.{number + 1}.0.0/22"),
-            author=factories.BY,
-        )
+        world.add_cidr(f"10.{number + 1}.0.0/22")
         clock.advance(600)
     assert world.held().items() >= before.items()
     row = Connection.objects.get(pk=world.connection.pk)
@@ -250,10 +244,6 @@ def test_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> N
     assert leases.due_connections() == []
     due = Connection.objects.get(pk=world.connection.pk).due_at
     for number in range(3):
-        pools.add_cidr(
-            world.cluster.pools.get(name="a").pk,
-            factories.entry(f"10.{number + 1}.0.0/22"),
-            author=factories.BY,
-        )
+        world.add_cidr(f"10.{number + 1}.0.0/22")
     assert leases.due_connections() == []
     assert Connection.objects.get(pk=world.connection.pk).due_at == due

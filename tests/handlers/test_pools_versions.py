@@ -24,15 +24,20 @@ def _defined(served: str) -> dict[str, Any]:
         return definitions(CRDS / f"{OLD}.yaml")[0]
     crd = copy.deepcopy(definitions(CRDS / f"{SHIPPED}.yaml")[0])
     if served == "v2":
-        crd["spec"]["versions"] = [
-            version for version in crd["spec"]["versions"] if version["name"] == "v2"
-        ]
+        versions = crd["spec"]["versions"]
+        crd["spec"]["versions"] = [item for item in versions if item["name"] == "v2"]
     return crd
 
 
 @pytest.fixture(params=["v2alpha1", "v2", "both"])
 def served(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+def version(served: str) -> str:
+    """That is read and written."""
+    return "v2alpha1" if served == "v2alpha1" else "v2"
 
 
 @pytest.fixture
@@ -51,8 +56,7 @@ def _read(served_fleet: Fleet) -> list[str]:
 
 
 @pytest.mark.sample(3)
-def test_the_version_that_is_served_is_read(served_fleet: Fleet, served: str) -> None:
-    version = "v2alpha1" if served == "v2alpha1" else "v2"
+def test_the_version_that_is_served_is_read(served_fleet: Fleet, version: str) -> None:
     served_fleet.put(manifest("green", A, version=version))
     assert served_fleet.counted()["changed"] == 1
     assert served_fleet.cidrs("green") == [A]
@@ -64,39 +68,32 @@ def test_the_version_that_is_served_is_read(served_fleet: Fleet, served: str) ->
 
 
 @pytest.mark.sample(3)
-def test_the_version_that_is_served_is_written(served_fleet: Fleet, served: str) -> None:
-    version = "v2alpha1" if served == "v2alpha1" else "v2"
+def test_the_version_that_is_served_is_written(served_fleet: Fleet, version: str) -> None:
     served_fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
     served_fleet.make("mine", B)
     assert served_fleet.counted()["written"] == 1
     assert isinstance(served_fleet.server, FakeCluster)
-    assert {write.path for write in served_fleet.server.log.writes} == {
-        LISTS.format(version) + "/mine"
-    }
+    paths = {write.path for write in served_fleet.server.log.writes}
+    assert paths == {LISTS.format(version) + "/mine"}
     assert served_fleet.there()["mine"]["apiVersion"] == f"cilium.io/{version}"
     assert served_fleet.counted()["written"] == 0
 
 
 @pytest.mark.sample(3)
-def test_an_upgrade_in_between(served_fleet: Fleet, served: str) -> None:
+def test_an_upgrade_in_between(served_fleet: Fleet, version: str) -> None:
     """The same stored objects through another version: known by their uid."""
-    version = "v2alpha1" if served == "v2alpha1" else "v2"
     served_fleet.follow(manifest("green", A, version=version))
     before = served_fleet.pool("green").pk
     both = definitions(CRDS / f"{SHIPPED}.yaml")[0]
     served_fleet.put(both)
     for _ in range(2):
         served_fleet.passed()
-    assert (served_fleet.pool("green").pk, served_fleet.names(), served_fleet.findings()) == (
-        before,
-        ["green"],
-        [],
-    )
+    assert served_fleet.pool("green").pk == before
+    assert (served_fleet.names(), served_fleet.findings()) == (["green"], [])
 
 
 @pytest.mark.sample(3)
-def test_what_cannot_be_discovered_is_not_absent(served_fleet: Fleet, served: str) -> None:
-    version = "v2alpha1" if served == "v2alpha1" else "v2"
+def test_what_cannot_be_discovered_is_not_absent(served_fleet: Fleet, version: str) -> None:
     served_fleet.follow(manifest("green", A, version=version))
     assert isinstance(served_fleet.server, FakeCluster)
     for path in ("/apis$", f"/apis/cilium.io/{version}$"):
@@ -124,12 +121,8 @@ def _old_store(fleet: Fleet, *items: dict[str, Any]) -> FakeCluster:
     """From now on v2alpha1 has these objects, and nothing else."""
     for number, item in enumerate(items):
         item["metadata"] |= {"uid": f"old-{number}", "resourceVersion": "1"}
-    listed = {
-        "apiVersion": "cilium.io/v2alpha1",
-        "kind": "CiliumPodIPPoolList",
-        "metadata": {"resourceVersion": "1"},
-        "items": list(items),
-    }
+    listed = {"apiVersion": "cilium.io/v2alpha1", "kind": "CiliumPodIPPoolList"}
+    listed |= {"metadata": {"resourceVersion": "1"}, "items": list(items)}
     fake = fleet.server
     if not isinstance(fake, FakeCluster):
         pytest.skip("a real API server has one store for both versions")

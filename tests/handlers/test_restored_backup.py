@@ -111,11 +111,8 @@ def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     assert watchers.is_current(world.connection.pk, CiliumNodes.kind, position)
     asks = world.node("n4", demands={"a": 8})
     with gateways.to(world.fake) as gateway:
-        events = [
-            (event.type, event.object)
-            for event in gateway.watch(world.handler.resources[0], position.version, seconds=1)
-            if event.type != "BOOKMARK"
-        ]
+        stream = [*gateway.watch(world.handler.resources[0], position.version, seconds=1)]
+    events = [(event.type, event.object) for event in stream if event.type != "BOOKMARK"]
     assert [manifest["metadata"]["name"] for _, manifest in events] == ["n3", "n4"]
     assert world.tell(*events).succeeded
     assert world.held()["10.0.2.0/24"] == "n3"
@@ -124,9 +121,7 @@ def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     _settled(world)
 
 
-def test_when_the_older_position_is_gone_the_nodes_are_listed_first(
-    world: CiliumWorld,
-) -> None:
+def test_when_the_older_position_is_gone_the_nodes_are_listed_first(world: CiliumWorld) -> None:
     world.connection.refresh_from_db()
     position = watchers.read(world.connection.positions, CiliumNodes.kind)
     assert position is not None

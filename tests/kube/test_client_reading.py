@@ -114,42 +114,6 @@ def test_half_a_list_is_none(fake: FakeCluster, gateway: api_client.ClusterClien
         gateway.list(POOLS)
 
 
-def test_an_object_of_a_namespace(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
-    fake.put(
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": "team-a", "labels": {"a": "b"}},
-        }
-    )
-    assert gateway.get(NAMESPACES, "team-a")["metadata"]["labels"]["a"] == "b"
-
-
-def test_no_such_object_and_no_such_kind_are_two_things(
-    fake: FakeCluster, gateway: api_client.ClusterClient
-) -> None:
-    with pytest.raises(faults.KindNotServed):
-        gateway.get(CLAIMS, "a", "default")
-    with pytest.raises(faults.KindNotServed):
-        gateway.list(CLAIMS)
-    with pytest.raises(faults.NotFound):
-        gateway.get(POOLS, "a")
-    assert gateway.list(POOLS).items == []
-
-
-@pytest.mark.parametrize(("minor", "admin"), [(33, True), (33, False), (20, True), (20, False)])
-def test_the_schema_is_found_whatever_may_be_read(minor: int, admin: bool) -> None:
-    with FakeCluster(minor=minor) as cluster:
-        cluster.crds("cilium.io_ciliumpodippools.v2")
-        token = cluster.token if admin else cluster.user("nobody")
-        with gateways.to(cluster, token=token) as gateway:
-            schema = gateway.schema(POOLS)
-            assert schema is not None
-            ipv4 = schema["properties"]["spec"]["properties"]["ipv4"]
-            assert "cidrs" in ipv4["properties"]
-            assert gateway.schema(NODES) is None
-
-
 # --- Watching through the gateway: kubernetes.md 6.2 ----------------------------------------------
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"

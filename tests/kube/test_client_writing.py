@@ -230,18 +230,6 @@ def test_pages(
     assert len(listed) == len(set(listed))
 
 
-def test_finalizers_keep_a_deleted_object(gateway: api_client.ClusterClient, name: str) -> None:
-    manifest = gateways.pool(name, finalizers=["cadastre.example/held"])
-    created = gateway.create(POOLS, manifest, manager="cadastre")
-    gateway.delete(POOLS, name, uid=created["metadata"]["uid"])
-    stored = gateway.get(POOLS, name)
-    assert stored["metadata"]["deletionTimestamp"]
-    del stored["metadata"]["finalizers"]
-    gateway.replace(POOLS, stored, manager="cadastre")
-    with pytest.raises(faults.NotFound):
-        gateway.get(POOLS, name)
-
-
 def test_what_the_definition_does_not_know_is_not_stored(
     gateway: api_client.ClusterClient, name: str
 ) -> None:

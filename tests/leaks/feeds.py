@@ -82,9 +82,8 @@ class Nodes(Suspects, World):
 
     def hastily(self) -> SyncRun:
         """A pass that waits for nothing."""
-        return self.sync(
-            self.handler, open_client=lambda _: gateways.to(self.fake, timeouts=(1, 0.2))
-        )
+        hasty = {"timeouts": (1, 0.2)}
+        return self.sync(self.handler, open_client=lambda _: gateways.to(self.fake, **hasty))
 
     def twice(self, apart: float = 900) -> None:
         self.passed()

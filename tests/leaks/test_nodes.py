@@ -1,22 +1,20 @@
 """Leaks of nodes: two observations say so."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from pools.cilium.ciliumnodes import CiliumNodes
 from pools.models import Block, Leak, Now, ObservedObject, PoolCIDR
 from pools.platform import database
 from pools.register.allocator import allocation
 from pools.register.leaks import detection
+from pools.register.leaks.references import ReferencedHolder, ReferenceReport, ingest_report
 from tests import factories
 from tests.handlers.node_world import manifest
-from tests.kube.fake import FakeCluster
 from tests.leaks.conftest import GRACE
 from tests.leaks.feeds import Feed, Nodes, count
-
-Trouble = Callable[[FakeCluster], object]
 
 
 def test_a_node_that_is_not_there_leaks_its_block(nodes: Nodes) -> None:
@@ -44,7 +42,6 @@ def test_a_block_that_was_allocated_while_the_cluster_was_listed(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its node may have come after the list was made."""
-    from pools.cilium.ciliumnodes import CiliumNodes
 
     def ingest(self: CiliumNodes, *_args: Any) -> None:
         nodes.clock.advance(1)
@@ -72,9 +69,7 @@ def test_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
     assert not Leak.objects.exists()
 
 
-def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
-    nodes: Nodes,
-) -> None:
+def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(nodes: Nodes) -> None:
     """The node goes on using the block: it is no leak, whatever pool its CIDR is in."""
     nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
     nodes.passed()
@@ -85,24 +80,18 @@ def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
     assert not Leak.objects.exists()
 
 
-_PATH = "ciliumnodes"
-TROUBLES: dict[str, Trouble] = {
-    f"{status}": lambda fake, status=status: fake.faults.add(
-        verb="list", path=_PATH, times=None, status=status
-    )
-    for status in (401, 403, 404, 410, 429, 500, 503)
-} | {
-    effect: lambda fake, effect=effect: fake.faults.add(
-        verb="list", path=_PATH, times=None, effect=effect
-    )
-    for effect in ("truncate", "html", "cut", "cut-body", "hang")
+UNINSTALLED = "crd uninstalled"
+TROUBLES: dict[str, dict[str, Any]] = {
+    **{f"{status}": {"status": status} for status in (401, 403, 404, 410, 429, 500, 503)},
+    **{effect: {"effect": effect} for effect in ("truncate", "html", "cut", "cut-body", "hang")},
+    "second page": {"status": 500, "skip": 1},
+    UNINSTALLED: {},
 }
-TROUBLES["crd uninstalled"] = lambda fake: fake.remove(
-    "customresourcedefinitions", "ciliumnodes.cilium.io"
-)
-TROUBLES["second page"] = lambda fake: fake.faults.add(
-    verb="list", path=_PATH, skip=1, times=None, status=500
-)
+
+
+def _fails(nodes: Nodes, **fault: Any) -> None:
+    """Nodes cannot be listed from now on."""
+    nodes.fake.faults.add(verb="list", path="ciliumnodes", times=None, **fault)
 
 
 @pytest.mark.sample(28)
@@ -116,10 +105,13 @@ def test_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> Non
     for _ in range(before):
         nodes.passed()
         nodes.clock.advance(GRACE)
-    TROUBLES[name](nodes.fake)
+    if name == UNINSTALLED:
+        nodes.fake.remove("customresourcedefinitions", "ciliumnodes.cilium.io")
+    else:
+        _fails(nodes, **TROUBLES[name])
     for _ in range(2):
         # A kind that is not served any more is a finding, and no fault of the pass.
-        assert nodes.hastily().succeeded is (name == "crd uninstalled")
+        assert nodes.hastily().succeeded is (name == UNINSTALLED)
         nodes.clock.advance(GRACE)
     assert nodes.leaked() == []
     assert nodes.suspected() == ["gone"] * before
@@ -139,7 +131,7 @@ def test_after_a_restart_nothing_is_concluded_before_a_full_pass(nodes: Nodes) -
 
 def test_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
     nodes.holds("n1")
-    nodes.fake.faults.add(verb="list", path=_PATH, times=None, status=503)
+    _fails(nodes, status=503)
     nodes.run()
     nodes.clock.advance(GRACE)
     nodes.run()
@@ -147,8 +139,6 @@ def test_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
 
 
 def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
-    from pools.register.leaks.references import ReferencedHolder, ReferenceReport, ingest_report
-
     nodes.holds("tooled")
     nodes.holds("gone")
     nodes.node("n1")
@@ -166,12 +156,8 @@ def test_addresses_of_nodes_leak_where_nodes_are_called_as_in_the_cluster(nodes:
     node_pool = factories.pool("2001:db8:1::/120", category="node", within=nodes.cluster)
     machines = factories.pool("2001:db8:2::/120", category="node", within=nodes.cluster)
     nodes.node("n1")
-    for pool, name in (
-        (node_pool, "n1"),
-        (node_pool, "gone"),
-        (machines, "m-1"),
-        (machines, "m-2"),
-    ):
+    names = {"n1": node_pool, "gone": node_pool, "m-1": machines, "m-2": machines}
+    for name, pool in names.items():
         factories.take(pool, allocation.Holder("node", name, "a uid of its Node"))
     nodes.twice()
     assert nodes.leaked() == ["gone"]
@@ -180,11 +166,10 @@ def test_addresses_of_nodes_leak_where_nodes_are_called_as_in_the_cluster(nodes:
 def test_a_pass_that_finds_the_same_changes_no_list(nodes: Nodes) -> None:
     nodes.holds("gone")
     nodes.twice()
-    before = list(detection.confirmed_leaks().values_list("id", "missed_at", "confirmed_at"))
+    rows = detection.confirmed_leaks().values_list("id", "missed_at", "confirmed_at")
+    before = list(rows)
     nodes.passed()
-    assert (
-        list(detection.confirmed_leaks().values_list("id", "missed_at", "confirmed_at")) == before
-    )
+    assert list(rows.all()) == before
     assert ObservedObject.objects.count() == 0
     assert database.now() >= before[0][2]
 
@@ -225,13 +210,6 @@ def test_who_is_seen_again_is_not_suspected_any_more(feed: Feed) -> None:
     assert (feed.suspected(), feed.leaked()) == (["i-1"], [])
 
 
-def test_a_leak_ends_when_its_holder_is_seen_again(feed: Feed) -> None:
-    feed.holds("i-1")
-    feed.twice()
-    feed.report("i-1")
-    assert count() == 0
-
-
 def test_a_delta_never_makes_a_leak_and_clears_one(feed: Feed) -> None:
     feed.holds("i-1")
     feed.holds("i-2")
@@ -250,8 +228,6 @@ def test_another_tenure_of_the_block_is_another_suspicion(feed: Feed) -> None:
     block = feed.holds("i-1")
     feed.report()
     feed.clock.advance(GRACE)
-    from tests import factories
-
     factories.give_back(block)
     assert feed.holds("i-1")["id"] == block["id"], "it returns within its cooldown"
     assert (feed.suspected(), feed.leaked()) == ([], [])

@@ -49,10 +49,8 @@ def test_the_list_and_taking_them_back(feed: Feed) -> None:
     batch = listed[: reclaim.BATCH]
     expected = [reclaim.ReclaimTarget(item.block_id, "instance", item.holder_id) for item in batch]
     before = _read()
-    assert not any(
-        reclaim_result.error
-        for reclaim_result in reclaim.reclaim_all(expected, author=factories.WITH_REASON)
-    )
+    done = reclaim.reclaim_all(expected, author=factories.WITH_REASON)
+    assert not any(result.error for result in done)
     assert _read() - before < TIMES * HELD
     assert Block.objects.filter(state="cooling").count() == len(batch)
 

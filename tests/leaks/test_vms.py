@@ -65,22 +65,10 @@ def test_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
 
 @pytest.mark.exhaustive
 def test_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
-    uid = vms.vm_with_claim()
-    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm1"}
-    instance = {
-        "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
-        "metadata": {"name": "vm1", "namespace": "blue", "ownerReferences": [
-            {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "vm1", "uid": uid}]},
-        "spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"},
-    }  # fmt: skip
-    answer = vms.fake.put(instance)
+    vms.vm_with_claim()
+    instance = vms.instance(owner=vms.fake.object("virtualmachines", "vm1", "blue"))
     for name in ("virt-launcher-vm1-a", "virt-launcher-vm1-b"):
-        metadata = {
-            "name": name, "namespace": "blue", "labels": {"kubevirt.io": "virt-launcher"},
-            "ownerReferences": [owner | {"uid": answer["metadata"]["uid"], "controller": True}],
-        }  # fmt: skip
-        vms.fake.put(pod | {"metadata": metadata})
+        vms.launcher(name, instance)
         vms.times(1)
     vms.fake.remove("pods", "virt-launcher-vm1-a", "blue")
     vms.times(2)
@@ -255,32 +243,11 @@ def test_unknown_nodes_conclude_nothing(trouble: str, scaled_down: Nodes) -> Non
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("lives", ["", "VirtualMachine", "Pod", "unknown pods"])
 def test_an_instance_without_its_vm_and_without_pods(lives: str, vms: Machines) -> None:
-    answer = vms.fake.put(
-        {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachineInstance",
-            "metadata": {"name": "vm1", "namespace": "blue"},
-            "spec": {"domain": {"devices": {}}},
-        }
-    )
-    vms.claim("vm1", uid=answer["metadata"]["uid"], status={"ips": ["10.0.0.8/24"]})
+    instance = vms.instance()
+    vms.claim("vm1", uid=instance["metadata"]["uid"], status={"ips": ["10.0.0.8/24"]})
     if lives == "VirtualMachine":
         vms.machine("vm1")
     if lives == "Pod":
-        owner = {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachineInstance",
-            "name": "vm1",
-            "uid": answer["metadata"]["uid"],
-        }
-        metadata = {
-            "name": "virt-launcher-vm1-a",
-            "namespace": "blue",
-            "labels": {"kubevirt.io": "virt-launcher"},
-            "ownerReferences": [owner],
-        }
-        vms.fake.put(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}}
-        )
+        vms.launcher("virt-launcher-vm1-a", instance)
     vms.times(2, without="Pod" if lives == "unknown pods" else "")
     assert vms.leaked() == ([] if lives else ["10.0.0.8"])

@@ -8,6 +8,7 @@ from pools.models import SyncRun, Trigger
 from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import Manifest, build, owner_reference
 from tests.pools.conftest import Clock
 
 CRDS = (
@@ -16,7 +17,6 @@ CRDS = (
     "kubevirt.io_virtualmachineinstances",
     "k8s.cni.cncf.io_network-attachment-definitions",
 )
-Manifest = dict[str, Any]
 
 
 class Machines(World):
@@ -35,16 +35,28 @@ class Machines(World):
 
     def run(self, *, dry: bool = False, without: str = "") -> SyncRun:
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]
-        return self.sync(
-            *(handler for handler in handlers if handler.kind != without),
-            trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
-        )
+        listed = [handler for handler in handlers if handler.kind != without]
+        return self.sync(*listed, trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE)
 
     def vm_with_claim(self, *ips: str, vm: str = "vm1") -> str:
         """A VM and the claim that it owns; the VM's uid."""
         uid = self.machine(vm)
         self.claim(vm, uid=uid, status={"ips": list(ips or ("10.0.0.8/24",))})
         return uid
+
+    def instance(self, owner: Manifest | None = None) -> Manifest:
+        """The instance of the VM vm1, which runs."""
+        owners = [owner_reference(owner)] if owner else []
+        parts: Manifest = {"spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"}}
+        parts["metadata"] = {"ownerReferences": owners}
+        kind = "VirtualMachineInstance"
+        return self.fake.put(build("kubevirt.io/v1", kind, "vm1", "blue", **parts))
+
+    def launcher(self, name: str, instance: Manifest) -> None:
+        owner = owner_reference(instance, controller=True)
+        metadata = {"labels": {"kubevirt.io": "virt-launcher"}, "ownerReferences": [owner]}
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        self.fake.put(build("v1", "Pod", name, "blue", metadata=metadata, spec=spec))
 
     def times(self, count: int, apart: float = 900, *, without: str = "") -> None:
         """So many passes, the time between them also after the last."""

@@ -1,12 +1,14 @@
 """A cluster whose objects use addresses: the fake API server, or with --real a kube-apiserver."""
 
-import functools
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.db.models import F
 
+from pools.models import ObservedObject
 from tests import commands
 from tests.edges import api as apis
 from tests.kube.api import Cluster
@@ -18,7 +20,29 @@ from tests.kube.api_servers import (
     server,
 )
 
-Manifest = dict[str, Any]
+
+@dataclass(frozen=True)
+class Prod:
+    """The cluster `prod`, which is connected."""
+
+    server: Any
+
+    def reconcile(self) -> str:
+        """A full sync; raises CommandError if it fails."""
+        return commands.output("reconcile", "prod")
+
+    def follow(self, *manifests: dict[str, Any]) -> None:
+        """Put them in the cluster, and run a full sync."""
+        for manifest in manifests:
+            self.server.put(manifest)
+        self.reconcile()
+
+    def reconcile_until_gone(self) -> None:
+        """Two full syncs, so far apart that an object which both miss is gone."""
+        self.reconcile()
+        earlier = F("missed_at") - timedelta(hours=1)
+        ObservedObject.objects.exclude(missed_at=None).update(missed_at=earlier)
+        self.reconcile()
 
 
 @pytest.fixture
@@ -45,7 +69,6 @@ def connect(server: Cluster, api: apis.Api) -> Callable[..., None]:
 
 
 @pytest.fixture
-def reconcile(connect: Callable[..., None]) -> Callable[[], str]:
-    """Connect the cluster, then run a full sync; raises CommandError if it fails."""
+def prod(server: Cluster, connect: Callable[..., None]) -> Prod:
     connect()
-    return functools.partial(commands.output, "reconcile", "prod")
+    return Prod(server)

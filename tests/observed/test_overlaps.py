@@ -14,6 +14,7 @@ from tests.edges.api import Api
 from tests.observed.rows import observed
 
 ALL = "10.20.0.0/16"
+SERVICE = "an address of a Service"
 
 # Pairs in one cluster: roles, or categories of pools.
 INTENDED = [
@@ -24,6 +25,10 @@ INTENDED = [
     ("node", Role.NODE),
     ("ipv4", Role.NODE),
     ("ipv4", Role.EGRESS),
+    ("ipv4", SERVICE),
+    (Role.NODE, SERVICE),
+    (Role.LOAD_BALANCER, SERVICE),
+    (SERVICE, SERVICE),
 ]
 CLASHES = [
     ("pod", Role.SERVICES),
@@ -45,16 +50,26 @@ CLASHES = [
     (Role.LOAD_BALANCER, Role.LOAD_BALANCER),
     (Role.LOAD_BALANCER, Role.EGRESS),
     (Role.EGRESS, Role.EGRESS),
+    ("pod", SERVICE),
+    ("node", SERVICE),
+    (Role.SERVICES, SERVICE),
+    (Role.PODS, SERVICE),
+    (Role.POD_POOL, SERVICE),
+    (Role.EGRESS, SERVICE),
+    (Role.SECONDARY, SERVICE),
 ]
 
 
-def _pair(first: str, other: Role) -> None:
+def _pair(*uses: str) -> None:
+    """Two uses of a cluster, of which the second lies inside the first; services have the same address."""
     cluster = factories.cluster()
-    if isinstance(first, Role):
-        observed(cluster, first, ALL)
-    else:
-        factories.pool(ALL, within=cluster, category=first, mask=24 if first == "pod" else None)
-    observed(cluster, other, "10.20.3.0/24")
+    for use, cidr in zip(uses, (ALL, "10.20.3.0/24"), strict=True):
+        if use == SERVICE:
+            observed(cluster, Role.LOAD_BALANCER, "10.20.3.7/32", kind="Service")
+        elif isinstance(use, Role):
+            observed(cluster, use, cidr)
+        else:
+            factories.pool(cidr, within=cluster, category=use, mask=24 if use == "pod" else None)
 
 
 def _name(value: object) -> str:
@@ -62,20 +77,21 @@ def _name(value: object) -> str:
 
 
 @pytest.mark.parametrize(("first", "other"), INTENDED, ids=_name)
-def test_an_intended_pair_is_no_overlap(first: str, other: Role) -> None:
+def test_an_intended_pair_is_no_overlap(first: str, other: str) -> None:
     _pair(first, other)
     assert overlaps.find_overlaps() == []
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("first", "other"), CLASHES, ids=_name)
-def test_a_clash_inside_a_cluster_is_an_error(first: str, other: Role) -> None:
+def test_a_clash_inside_a_cluster_is_an_error(first: str, other: str) -> None:
     _pair(first, other)
     (overlap,) = overlaps.find_overlaps()
     assert overlap.severity is OverlapSeverity.ERROR
     assert OverlapKind.CLASH in overlap.kinds
     ((outer, inner),) = overlap.clashes
-    assert (str(outer[0]), str(inner[0])) == (ALL, "10.20.3.0/24")
+    inside = "10.20.3.7/32" if other == SERVICE else "10.20.3.0/24"
+    assert (str(outer[0]), str(inner[0])) == (ALL, inside)
 
 
 def test_one_object_never_clashes_with_itself() -> None:
@@ -117,10 +133,7 @@ def test_with_a_vm_network_of_the_same_cluster() -> None:
     factories.pool("10.0.0.0/16", within=cluster, space=isolated, name="vms")
     observed(cluster, Role.NODE, "10.0.0.7/32")
     (overlap,) = overlaps.find_overlaps()
-    assert (overlap.severity, overlap.kinds) == (
-        OverlapSeverity.WARNING,
-        {OverlapKind.VM_NETWORK},
-    )
+    assert (overlap.severity, overlap.kinds) == (OverlapSeverity.WARNING, {OverlapKind.VM_NETWORK})
 
 
 def test_a_clash_inside_an_overlap_of_clusters_is_one_overlap_with_both() -> None:

@@ -7,10 +7,7 @@ import pytest
 
 from pools.core.observed import cluster_networks, secondary_networks
 from pools.core.observed.uses import MOST
-from pools.observed.cidrs import (
-    parse_eks_kube_proxy_config,
-    parse_kubeadm_config,
-)
+from pools.observed.cidrs import parse_eks_kube_proxy_config, parse_kubeadm_config
 from tests.observed import objects
 
 
@@ -23,14 +20,19 @@ def _macvlan(**ipam: Any) -> dict[str, Any]:
 
 
 def _pod(*arguments: str, key: str = "command") -> dict[str, Any]:
-    return {"spec": {"containers": [{"name": "c", key: list(arguments)}]}}
+    return _spec(containers=[{"name": "c", key: list(arguments)}])
 
 
+def _spec(**spec: Any) -> dict[str, Any]:
+    return {"spec": spec}
+
+
+HOST_LOCAL = {"type": "host-local", "subnet": "10.74.0.0/24"}
 CASES = {
     "node": (
         cluster_networks.parse_node,
-        {
-            "spec": {"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.1.0/24", "fd00:244:1::/64"]},
+        _spec(podCIDR="10.244.1.0/24", podCIDRs=["10.244.1.0/24", "fd00:244:1::/64"])
+        | {
             "status": {
                 "addresses": [
                     {"type": "InternalIP", "address": "192.168.1.10"},
@@ -148,16 +150,13 @@ CASES = {
     ),
     "OpenShift": (
         cluster_networks.parse_openshift,
-        {
-            "spec": {
-                "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
-                "externalIP": {
-                    "autoAssignCIDRs": ["192.168.40.0/29"],
-                    "policy": {"allowedCIDRs": ["192.168.0.0/16"]},
-                },
+        _spec(
+            clusterNetwork=[{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+            externalIP={
+                "autoAssignCIDRs": ["192.168.40.0/29"], "policy": {"allowedCIDRs": ["192.168.0.0/16"]},
             },
-            "status": {"serviceNetwork": ["172.30.0.0/16"]},
-        },
+        )
+        | {"status": {"serviceNetwork": ["172.30.0.0/16"]}},
         [
             "pods 10.128.0.0/14",
             "load-balancer 192.168.40.0/29 autoAssignCIDRs",
@@ -166,15 +165,12 @@ CASES = {
     ),
     "CiliumLoadBalancerIPPool": (
         cluster_networks.parse_cilium_load_balancer_pool,
-        {
-            "spec": {
-                "blocks": [
-                    {"cidr": "203.0.113.0/28"},
-                    {"start": "192.168.1.240", "stop": "192.168.1.250"},
-                    {"start": "192.168.2.1"},
-                ]
-            }
-        },
+        objects.load_balancer_pool(
+            "p",
+            {"cidr": "203.0.113.0/28"},
+            {"start": "192.168.1.240", "stop": "192.168.1.250"},
+            {"start": "192.168.2.1"},
+        ),
         [
             "load-balancer 203.0.113.0/28",
             "load-balancer 192.168.1.240/29 192.168.1.240-192.168.1.250",
@@ -185,32 +181,28 @@ CASES = {
     ),
     "CiliumLoadBalancerIPPool before 1.15, disabled": (
         cluster_networks.parse_cilium_load_balancer_pool,
-        {"spec": {"disabled": True, "cidrs": [{"cidr": "203.0.113.0/28"}]}},
+        _spec(disabled=True, cidrs=[{"cidr": "203.0.113.0/28"}]),
         ["load-balancer 203.0.113.0/28 disabled"],
     ),
     "CiliumLoadBalancerIPPool as a Go program writes it": (
         cluster_networks.parse_cilium_load_balancer_pool,
-        {
-            "spec": {
-                "allowFirstLastIPs": "No",
-                "blocks": [
-                    {"cidr": "", "start": "fd00:9::10", "stop": "fd00:9::13"},
-                    {"cidr": "", "start": "192.168.9.7", "stop": ""},
-                ],
-            }
-        },
+        _spec(
+            allowFirstLastIPs="No",
+            blocks=[
+                {"cidr": "", "start": "fd00:9::10", "stop": "fd00:9::13"},
+                {"cidr": "", "start": "192.168.9.7", "stop": ""},
+            ],
+        ),
         ["load-balancer fd00:9::10/126", "load-balancer 192.168.9.7/32"],
     ),
     "MetalLB with host bits, and one that assigns on request only": (
         cluster_networks.parse_metallb_pool,
-        {
-            "spec": {
-                "addresses": ["192.168.30.10/28", "192.168.31.5-192.168.31.5", "FD00:30:0ABC::/120"],
-                "autoAssign": False,
-                "avoidBuggyIPs": True,
-                "serviceAllocation": {"priority": 50, "namespaces": ["shop"]},
-            }
-        },
+        _spec(
+            addresses=["192.168.30.10/28", "192.168.31.5-192.168.31.5", "FD00:30:0ABC::/120"],
+            autoAssign=False,
+            avoidBuggyIPs=True,
+            serviceAllocation={"priority": 50, "namespaces": ["shop"]},
+        ),
         [
             "load-balancer 192.168.30.0/28",
             "load-balancer 192.168.31.5/32",
@@ -229,12 +221,10 @@ CASES = {
     ),
     "CiliumEgressGatewayPolicy": (
         cluster_networks.parse_egress_gateway_policy,
-        {
-            "spec": {
-                "egressGateway": {"egressIP": "192.168.1.110"},
-                "egressGateways": [{"egressIP": "192.168.1.111"}, {"interface": "eth1"}],
-            }
-        },
+        _spec(
+            egressGateway={"egressIP": "192.168.1.110"},
+            egressGateways=[{"egressIP": "192.168.1.111"}, {"interface": "eth1"}],
+        ),
         ["egress 192.168.1.110/32", "egress 192.168.1.111/32"],
     ),
     "Calico for load balancers": (
@@ -325,12 +315,7 @@ CASES = {
     ),
     "a plugin that calls another": (
         secondary_networks.parse,
-        _nad(
-            {
-                "type": "flannel",
-                "delegate": {"type": "bridge", "ipam": {"type": "host-local", "subnet": "10.74.0.0/24"}},
-            }
-        ),
+        _nad({"type": "flannel", "delegate": {"type": "bridge", "ipam": HOST_LOCAL}}),
         ["secondary 10.74.0.0/24"],
     ),
     "another IPAM": (secondary_networks.parse, _macvlan(type="dhcp"), []),
@@ -347,6 +332,13 @@ def test_what_is_used(case: str) -> None:
     assert observed.problems == ()
 
 
+ODD_KEYS = {
+    "-1": "bad_number",
+    "8": "range_outside_cidr",
+    "x": "bad_number",
+    "9" * 99: "bad_number",
+    "\u0661": "bad_number",
+}
 ODD = {
     "no list": (
         cluster_networks.parse_service_cidr,
@@ -444,27 +436,13 @@ ODD = {
     ),
     "allocations of whereabouts": (
         secondary_networks.parse_whereabouts_pool,
-        {
-            "spec": {
-                "range": "10.0.0.0/29",
-                "allocations": {
-                    "-1": {},
-                    "8": {},
-                    "x": {},
-                    "9" * 99: {},
-                    "\u0661": {},
-                    "2": {"podref": 7},
-                    "3": 7,
-                },
-            }
-        },
+        _spec(
+            range="10.0.0.0/29",
+            allocations={**{key: {} for key in ODD_KEYS}, "2": {"podref": 7}, "3": 7},
+        ),
         2,
         [
-            "spec.allocations.-1 bad_number",
-            "spec.allocations.8 range_outside_cidr",
-            "spec.allocations.x bad_number",
-            f"spec.allocations.{'9' * 99} bad_number",
-            "spec.allocations.\u0661 bad_number",
+            *(f"spec.allocations.{key} {code}" for key, code in ODD_KEYS.items()),
             "spec.allocations.3 wrong_type",
         ],
     ),

@@ -1,8 +1,5 @@
 """Addresses of Services outside of their Service CIDR: of load balancers, and external IPs."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from pools.core.observed.uses import Role
@@ -10,19 +7,18 @@ from pools.models import Cluster, Finding, ObservedCIDR, ObservedObject
 from pools.register import overlaps
 from tests import factories, people
 from tests.observed import objects
+from tests.observed.conftest import Prod
 from tests.observed.rows import observed
-from tests.observed.test_kinds import _let_time_pass as let_time_pass, _uses as uses
+from tests.observed.test_kinds import _uses as uses
 
 
 @pytest.mark.exhaustive
-def test_those_with_addresses_are_read_followed_and_removed(
-    server: Any, reconcile: Callable[[], str]
-) -> None:
-    server.put(objects.service("inner"))
-    server.put(objects.service("waiting", "lb.example.com"))
-    server.put(objects.service("web", "203.0.113.7"))
-    server.put(objects.service("edge", external_ips=("198.51.100.9",)))
-    reconcile()
+def test_those_with_addresses_are_read_followed_and_removed(prod: Prod) -> None:
+    prod.server.put(objects.service("inner"))
+    prod.server.put(objects.service("waiting", "lb.example.com"))
+    prod.server.put(objects.service("web", "203.0.113.7"))
+    prod.server.put(objects.service("edge", external_ips=("198.51.100.9",)))
+    prod.reconcile()
     assert uses() == [
         "198.51.100.9/32 load-balancer Service default/edge",
         "203.0.113.7/32 load-balancer Service default/web",
@@ -41,33 +37,28 @@ def test_those_with_addresses_are_read_followed_and_removed(
     assert "203.0.113.7/32 Service default/web" in page.content.decode()
 
     for name, *address in (("web", "203.0.113.8"), ("edge",)):
-        server.remove("services", name, "default")
-        server.put(objects.service(name, *address))
-    reconcile()
-    let_time_pass()
-    reconcile()
+        prod.server.remove("services", name, "default")
+        prod.server.put(objects.service(name, *address))
+    prod.reconcile_until_gone()
     assert uses() == ["203.0.113.8/32 load-balancer Service default/web"]
 
 
 @pytest.mark.exhaustive
-def test_an_address_in_the_range_of_a_load_balancer_is_no_finding(
-    server: Any, reconcile: Callable[[], str]
-) -> None:
-    server.crds("cilium.io_ciliumloadbalancerippools", "metallb.io_ipaddresspools")
-    server.put(objects.load_balancer_pool("blue", {"cidr": "203.0.113.0/28"}))
-    server.put(objects.metallb_pool("green", "198.51.100.0-198.51.100.15"))
-    server.put(objects.node("worker-1", "192.168.1.10"))
-    server.put(objects.service("web", "203.0.113.7"))
-    server.put(objects.service("shared", "203.0.113.7"))  # on another port
-    server.put(objects.service("mail", "198.51.100.9"))
-    server.put(objects.service("of-a-node", "192.168.1.10", external_ips=("192.168.1.10",)))
-    reconcile()
+def test_an_address_in_the_range_of_a_load_balancer_is_no_finding(prod: Prod) -> None:
+    prod.server.crds("cilium.io_ciliumloadbalancerippools", "metallb.io_ipaddresspools")
+    prod.server.put(objects.load_balancer_pool("blue", {"cidr": "203.0.113.0/28"}))
+    prod.server.put(objects.metallb_pool("green", "198.51.100.0-198.51.100.15"))
+    prod.server.put(objects.node("worker-1", "192.168.1.10"))
+    prod.server.put(objects.service("web", "203.0.113.7"))
+    prod.server.put(objects.service("shared", "203.0.113.7"))  # on another port
+    prod.server.put(objects.service("mail", "198.51.100.9"))
+    prod.server.put(objects.service("of-a-node", "192.168.1.10", external_ips=("192.168.1.10",)))
+    prod.reconcile()
     assert len(uses()) == 7
     assert not Finding.objects.exists()
     cluster = Cluster.objects.get()
     factories.pool("10.0.0.0/16", within=cluster, category="pod", mask=24, name="pods")
-    server.put(objects.service("odd", "10.0.3.4"))
-    reconcile()
+    prod.follow(objects.service("odd", "10.0.3.4"))
     finding = Finding.objects.get()
     assert (finding.kind, finding.code) == ("Service", "address_clash")
     assert (
@@ -78,33 +69,6 @@ def test_an_address_in_the_range_of_a_load_balancer_is_no_finding(
 
 def service(cluster: Cluster, cidr: str) -> ObservedCIDR:
     return observed(cluster, Role.LOAD_BALANCER, cidr, kind="Service")
-
-
-@pytest.mark.parametrize("category", ["ipv4", Role.NODE, Role.LOAD_BALANCER])
-def test_whoever_may_give_a_service_its_address(category: str) -> None:
-    cluster = factories.cluster()
-    if isinstance(category, Role):
-        observed(cluster, category, "10.20.0.0/24")
-    else:
-        factories.pool("10.20.0.0/24", within=cluster, category=category)
-    service(cluster, "10.20.0.7/32")
-    service(cluster, "10.20.0.7/32")
-    assert overlaps.find_overlaps() == []
-
-
-@pytest.mark.parametrize(
-    "category", ["pod", "node", Role.SERVICES, Role.PODS, Role.POD_POOL, Role.EGRESS, Role.SECONDARY]
-)  # fmt: skip
-def test_others_clash(category: str) -> None:
-    cluster = factories.cluster()
-    if isinstance(category, Role):
-        observed(cluster, category, "10.20.0.0/24")
-    else:
-        factories.pool("10.20.0.0/24", within=cluster, category=category, mask=28)
-    service(cluster, "10.20.0.7/32")
-    (overlap,) = overlaps.find_overlaps()
-    ((outer, inner),) = overlap.clashes
-    assert (str(outer[0]), str(inner[0])) == ("10.20.0.0/24", "10.20.0.7/32")
 
 
 def test_a_range_stands_for_its_services() -> None:

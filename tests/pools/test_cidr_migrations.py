@@ -13,24 +13,25 @@ from pools.models import AddressSpace, CIDRMigration, Cluster, Event, Now, Obser
 from pools.register import orphans, pools
 from tests import factories
 
-# The two-step migration of a CIDR: its state follows from the register, nothing in use is
-# freed
-
-
 OLD, NEW = "10.20.0.0/24", "10.30.0.0/24"
 BY = factories.WITH_REASON
 
 
-def _begin(
-    pool: Pool, *, span: str | None = None, to: str | None = NEW, old: str = OLD
-) -> CIDRMigration:
-    want = migrations.plan_migration(
+def _plan(pool: Pool, to: str | None, span: str | None) -> migrations.MigrationPlan:
+    return migrations.plan_migration(
         pool,
-        ip_network(old),
+        ip_network(OLD),
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return migrations.start_migration(want, author=BY)
+
+
+def _begin(pool: Pool, *, span: str | None = None, to: str | None = NEW) -> CIDRMigration:
+    return migrations.start_migration(_plan(pool, to, span), author=BY)
+
+
+def _now(migration: CIDRMigration) -> progress.MigrationProgress:
+    return progress.migration_progress(migrations.get_migration(migration.pk))
 
 
 def _take(migration: CIDRMigration, *steps: MigrationStep) -> progress.MigrationProgress:
@@ -43,40 +44,40 @@ def _reserved(pool: Pool) -> list[str]:
     return [str(reserved_range) for reserved_range in pool.reserved_ranges.order_by("first")]
 
 
+def _node(cluster: Cluster, name: str, pool: str, needed: int, *cidrs: str) -> None:
+    pools = {
+        "requested": [{"pool": pool, "needed": {"ipv4-addrs": needed}}],
+        "allocated": [{"pool": pool, "cidrs": list(cidrs)}],
+    }
+    ObservedObject.objects.create(
+        cluster=cluster, kind="CiliumNode", name=name, uid=name, resource_version="1",
+        manifest={"metadata": {"name": name}, "spec": {"ipam": {"pools": pools}}},
+        first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+
+
 def test_the_whole_way() -> None:
     pool = factories.pool(OLD, category="pod", mask=28)
     block = factories.take(pool, factories.holder("node-1", kind="node"))
     migration = _begin(pool)
-    migration_progress = progress.migration_progress(migration)
-    assert (migration_progress.status, migration_progress.total, migration_progress.in_use) == (
-        MigrationStatus.PLANNED,
-        1,
-        1,
-    )
-    assert migration_progress.steps == (
-        MigrationStep.ADD,
-        MigrationStep.RESERVE,
-        MigrationStep.ABORT,
-    )
-    migration_progress = _take(migration, MigrationStep.RESERVE, MigrationStep.ADD)
-    assert (migration_progress.status, migration_progress.added, migration_progress.percent) == (
-        MigrationStatus.DRAINING,
-        True,
-        0,
-    )
-    assert migration_progress.steps == (MigrationStep.ABORT,)
-    assert [
-        (holder.holder_id, holder.state, holder.blocks) for holder in migration_progress.holders
-    ] == [("node-1", "held", 1)]
+    now = _now(migration)
+    assert (now.status, now.total, now.in_use) == (MigrationStatus.PLANNED, 1, 1)
+    assert now.steps == (MigrationStep.ADD, MigrationStep.RESERVE, MigrationStep.ABORT)
+    now = _take(migration, MigrationStep.RESERVE, MigrationStep.ADD)
+    assert (now.status, now.added, now.percent) == (MigrationStatus.DRAINING, True, 0)
+    assert now.steps == (MigrationStep.ABORT,)
+    assert [(holder.holder_id, holder.state, holder.blocks) for holder in now.holders] == [
+        ("node-1", "held", 1)
+    ]
     assert factories.take(pool)["cidr"].startswith("10.30.0.")
     with pytest.raises(errors.CIDRInUse, match="node-1"):
         _take(migration, MigrationStep.REMOVE)
     factories.give_back(block)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (migration_progress.status, migration_progress.percent) == (MigrationStatus.DRAINED, 100)
-    assert migration_progress.steps == (MigrationStep.REMOVE, MigrationStep.ABORT)
-    migration_progress = _take(migration, MigrationStep.REMOVE)
-    assert migration_progress.status is MigrationStatus.REMOVED
+    now = _now(migration)
+    assert (now.status, now.percent) == (MigrationStatus.DRAINED, 100)
+    assert now.steps == (MigrationStep.REMOVE, MigrationStep.ABORT)
+    now = _take(migration, MigrationStep.REMOVE)
+    assert now.status is MigrationStatus.REMOVED
     assert [str(cidr) for cidr in pool.cidrs.all()] == [NEW]
     types = Event.objects.filter(pool_id=pool.pk, actor="tester", reason=BY.reason)
     assert {"reservedrangeevent", "poolcidrevent"} <= set(types.values_list("table", flat=True))
@@ -88,8 +89,8 @@ def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
     migration = _begin(pool, to=None)
     _take(migration, MigrationStep.RESERVE)
     factories.give_back(block)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (migration_progress.status, migration_progress.cooling) == (MigrationStatus.DRAINING, 1)
+    now = _now(migration)
+    assert (now.status, now.cooling) == (MigrationStatus.DRAINING, 1)
     with pytest.raises(errors.CIDRInUse, match="cooldown"):
         _take(migration, MigrationStep.REMOVE)
     clock.advance(601)
@@ -112,17 +113,13 @@ def test_a_range_is_emptied_and_kept_or_widened() -> None:
     pool = factories.pool(OLD)
     low, high = factories.take(pool), factories.take(pool, cidr="10.20.0.200/32")
     migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
-    migration_progress = _take(migration, MigrationStep.RESERVE)
-    assert (migration_progress.total, migration_progress.status) == (1, MigrationStatus.DRAINING)
+    now = _take(migration, MigrationStep.RESERVE)
+    assert (now.total, now.status) == (1, MigrationStatus.DRAINING)
     factories.give_back(low)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert migration_progress.steps == (
-        MigrationStep.WIDEN,
-        MigrationStep.KEEP,
-        MigrationStep.ABORT,
-    )
-    migration_progress = _take(migration, MigrationStep.WIDEN)
-    assert (migration_progress.status, migration_progress.held) == (MigrationStatus.DRAINING, 1)
+    now = _now(migration)
+    assert now.steps == (MigrationStep.WIDEN, MigrationStep.KEEP, MigrationStep.ABORT)
+    now = _take(migration, MigrationStep.WIDEN)
+    assert (now.status, now.held) == (MigrationStatus.DRAINING, 1)
     factories.give_back(high)
     assert _take(migration, MigrationStep.REMOVE).status is MigrationStatus.REMOVED
 
@@ -157,23 +154,16 @@ def test_steps_done_elsewhere_count() -> None:
     migration = _begin(pool)
     factories.reserve(pool, OLD)
     pools.add_cidr(pool.pk, factories.entry(NEW), author=BY)
-    migration_progress = progress.migration_progress(migration)
-    assert (migration_progress.status, migration_progress.added) == (MigrationStatus.DRAINED, True)
+    now = _now(migration)
+    assert (now.status, now.added) == (MigrationStatus.DRAINED, True)
     pools.remove_cidr(factories.cidr(pool, OLD).pk, author=BY)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (migration_progress.status, migration_progress.steps) == (MigrationStatus.REMOVED, ())
+    now = _now(migration)
+    assert (now.status, now.steps) == (MigrationStatus.REMOVED, ())
 
 
 def test_what_a_node_lists_is_in_use() -> None:
     pool = factories.pool(OLD, category="pod", mask=28)
-    manifest = {
-        "metadata": {"name": "node-7"},
-        "spec": {"ipam": {"pools": {"allocated": [{"pool": pool.name, "cidrs": ["10.20.0.16/28"]}]}}},
-    }  # fmt: skip
-    ObservedObject.objects.create(
-        cluster=pool.cluster, kind="CiliumNode", name="node-7", uid="u", resource_version="1",
-        manifest=manifest, first_seen_at=Now(), changed_at=Now(),
-    )  # fmt: skip
+    _node(pool.cluster, "node-7", pool.name, 0, "10.20.0.16/28")
     migration = _begin(pool, to=None)
     _take(migration, MigrationStep.RESERVE)
     with pytest.raises(errors.CIDRInUse, match="node-7"):
@@ -187,14 +177,11 @@ def test_an_orphan_drains() -> None:
     cidr = factories.cidr(pool)
     orphans.withhold_blocks(cidr)
     orphans.mark_orphaned(cidr)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert (migration_progress.orphaned, migration_progress.status) == (
-        True,
-        MigrationStatus.DRAINING,
-    )
+    now = _now(migration)
+    assert (now.orphaned, now.status) == (True, MigrationStatus.DRAINING)
     factories.give_back(block)
-    migration_progress = progress.migration_progress(migrations.get_migration(migration.pk))
-    assert migration_progress.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
+    now = _now(migration)
+    assert now.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
 
 
 def test_of_two_steps_at_once_one_is_refused() -> None:
@@ -210,29 +197,11 @@ def test_of_two_steps_at_once_one_is_refused() -> None:
 def _forecast(
     pool: Pool, to: str | None = None, span: str | None = None
 ) -> forecast.MigrationForecast:
-    want = migrations.plan_migration(
-        pool,
-        ip_network(OLD),
-        span=addresses.parse_range(span) if span else None,
-        to=ip_network(to) if to else None,
-    )
-    return forecast.forecast_migration(want, author=factories.BY)
+    return forecast.forecast_migration(_plan(pool, to, span), author=factories.BY)
 
 
 def _results(migration: forecast.MigrationForecast) -> dict[str, RuleResult]:
     return {finding.rule: finding.result for finding in migration.findings}
-
-
-def _node(cluster: Cluster, name: str, pool: str, needed: int, *cidrs: str) -> None:
-    pools = {
-        "requested": [{"pool": pool, "needed": {"ipv4-addrs": needed}}],
-        "allocated": [{"pool": pool, "cidrs": list(cidrs)}],
-    }
-    ObservedObject.objects.create(
-        cluster=cluster, kind="CiliumNode", name=name, uid=name, resource_version="1",
-        manifest={"metadata": {"name": name}, "spec": {"ipam": {"pools": pools}}},
-        first_seen_at=Now(), changed_at=Now(),
-    )  # fmt: skip
 
 
 def test_nodes_that_fit_and_nodes_that_do_not() -> None:

@@ -22,17 +22,19 @@ from tests import factories
 from tests.kube import certificates, kubeconfigs
 from tests.kube.fake import FakeCluster
 
+CA = certificates.Authority().pem
 OBSERVED = connections.Terms()
 
 
-def _connect(fake: FakeCluster, **options: Any) -> Connection:
-    source = connections.from_kubeconfig(fake.kubeconfig())
-    cluster = options.pop("cluster", None) or factories.cluster()
-    return connections.connect(cluster, source, OBSERVED, author=factories.BY, **options)
+def _connect(kubeconfig: str, *, offline: bool = False) -> Connection:
+    source = connections.from_kubeconfig(kubeconfig)
+    return connections.connect(
+        factories.cluster(), source, OBSERVED, author=factories.BY, offline=offline
+    )
 
 
 def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluster) -> None:
-    row = _connect(fake)
+    row = _connect(fake.kubeconfig())
     assert (row.identity, row.version[:2]) == (fake.kube_system_uid, "v1")
     assert fake.token not in row.sealed
     assert connecting.cluster_access(row).token == fake.token
@@ -40,13 +42,13 @@ def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluste
 
 
 def test_offline_asks_nobody(fake: FakeCluster) -> None:
-    row = _connect(fake, offline=True)
+    row = _connect(fake.kubeconfig(), offline=True)
     assert (row.identity, row.version) == ("", "")
     assert len(fake.log) == 0
 
 
 def test_the_same_cluster_is_refused_by_the_database_too(fake: FakeCluster) -> None:
-    row, later = _connect(fake), _connect(fake, offline=True)
+    row, later = _connect(fake.kubeconfig()), _connect(fake.kubeconfig(), offline=True)
     with pytest.raises(errors.SameCluster):
         connections._in_transaction(
             lambda: Connection.objects.filter(pk=later.pk).update(identity=row.identity)
@@ -61,7 +63,7 @@ def test_a_server_s_url_fits_its_column(fake: FakeCluster) -> None:
 
 
 def test_a_pass_finds_that_two_are_one_cluster(fake: FakeCluster) -> None:
-    first, second = _connect(fake, offline=True), _connect(fake, offline=True)
+    first, second = (_connect(fake.kubeconfig(), offline=True) for _ in range(2))
     for row in (first, second):
         lease = leases.take(row.pk, "tester")
         assert lease is not None
@@ -75,7 +77,7 @@ def test_a_pass_finds_that_two_are_one_cluster(fake: FakeCluster) -> None:
 
 
 def test_a_worker_under_the_old_terms_loses_the_cluster(fake: FakeCluster) -> None:
-    row = _connect(fake)
+    row = _connect(fake.kubeconfig())
     lease = leases.take(row.pk, "tester")
     assert lease is not None
     connections.change(row, author=factories.BY, paused=True)
@@ -94,24 +96,14 @@ READ = {"apiGroups": ["cilium.io"], "resources": ["*"], "verbs": ["get", "list",
 SYSTEM = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
 
 
-def _examined(
-    fake: FakeCluster,
-    *managed_resources: str,
-    token: str = "",
-    required: tuple[resources.Resource, ...] = WANTED,
+def _connection_test(
+    kubeconfig: str, *managed_resources: str, required: tuple[resources.Resource, ...] = WANTED
 ) -> connection_test.ConnectionTest:
     terms = connections.parse_terms(
         "managed" if managed_resources else "observed", managed_resources
     )
-    source = connections.from_kubeconfig(fake.kubeconfig(token or None))
+    source = connections.from_kubeconfig(kubeconfig)
     return connection_test.test_source(source, terms, required)
-
-
-def _row(fake: FakeCluster) -> Connection:
-    source = connections.from_kubeconfig(fake.kubeconfig())
-    return connections.connect(
-        factories.cluster(), source, connections.Terms(), author=factories.BY, offline=True
-    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +118,7 @@ def test_what_is_served_in_which_shape(
     fake: FakeCluster, crd: str, versions: int, shape: str
 ) -> None:
     fake.crds(crd, "cilium.io_ciliumnodes")
-    result = _examined(fake)
+    result = _connection_test(fake.kubeconfig())
     assert result.succeeded, result
     assert (result.kinds[0].shape, len(result.kinds[0].served)) == (shape, versions)
     assert result.kinds[1].served == ("cilium.io/v2",)
@@ -139,7 +131,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
-    result = _examined(fake)
+    result = _connection_test(fake.kubeconfig())
     assert result.kinds[0].served == ()
     assert result.kinds[0].note == "not served, so not shown"
     assert result.succeeded
@@ -147,7 +139,7 @@ def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
 
 def test_a_kind_that_a_managed_resource_needs_is_missed(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
-    result = _examined(fake, "pools")
+    result = _connection_test(fake.kubeconfig(), "pools")
     assert 'but "pools" (CiliumPodIPPools) is switched on' in result.kinds[0].note
     assert not result.succeeded
 
@@ -158,7 +150,7 @@ def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
         resources.CONFIG_MAP, namespaced=False, reads_for="owners by ConfigMaps"
     )
     token = fake.user("reader", [READ, SYSTEM])
-    result = _examined(fake, token=token, required=(*WANTED, more))
+    result = _connection_test(fake.kubeconfig(token), required=(*WANTED, more))
     assert (result.succeeded, result.missing) == (True, [])
     rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
     assert result.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
@@ -173,18 +165,18 @@ def test_a_fault_is_part_of_the_answer(fake: FakeCluster, rules: Any, code: str)
     token = fake.user("somebody", rules or [])
     if rules is None:
         fake.revoke(token)
-    result = _examined(fake, token=token)
+    result = _connection_test(fake.kubeconfig(token))
     assert (result.code, result.succeeded) == (code, False)
     assert token not in json.dumps(ConnectionTestSerializer(result).data)
 
 
 def test_who_answers(fake: FakeCluster) -> None:
-    row = _row(fake)
+    row = _connect(fake.kubeconfig(), offline=True)
     Connection.objects.filter(pk=row.pk).update(identity="another")
     row.refresh_from_db()
     assert connection_test.test_connection(row, WANTED).code == "identity_changed"
     Connection.objects.filter(pk=row.pk).update(identity=fake.kube_system_uid)
-    second = _row(fake)
+    second = _connect(fake.kubeconfig(), offline=True)
     assert connection_test.test_connection(second, WANTED).code == "same_cluster"
 
 
@@ -193,9 +185,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": int(expiry.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
-    result = connection_test.test_source(
-        connections.from_kubeconfig(text), connections.Terms(), WANTED
-    )
+    result = _connection_test(text)
     days = {ending.credential: ending.days for ending in result.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
@@ -203,24 +193,14 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
 @pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
 def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
     text = kubeconfigs.text(fake.url, fake.ca, token=token)
-    result = connection_test.test_source(
-        connections.from_kubeconfig(text), connections.Terms(), WANTED
-    )
+    result = _connection_test(text)
     assert [ending.credential for ending in result.endings] == ["certificate authority"]
 
 
 # --- `manage.py rotate_keys`: a new key in front of the ring, all credentials under it, the old
 # one away
-CA = certificates.Authority().pem
-
-
-def _connected(token: str) -> Connection:
-    text = kubeconfigs.text("https://10.1.2.3:6443", CA, token=token)
-    source = connections.from_kubeconfig(text)
-    terms = connections.Terms()
-    return connections.connect(
-        factories.cluster(), source, terms, author=factories.BY, offline=True
-    )
+def _stored_connection(token: str) -> Connection:
+    return _connect(kubeconfigs.text("https://10.1.2.3:6443", CA, token=token), offline=True)
 
 
 def _rotate() -> str:
@@ -230,7 +210,7 @@ def _rotate() -> str:
 
 
 def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
-    first, second = _connected("token-a"), _connected("token-b")
+    first, second = _stored_connection("token-a"), _stored_connection("token-b")
     old, new = settings.IPAM_KEY_RING[0], random.token_urlsafe(32)
     settings.IPAM_KEY_RING = [new, old]
     events = ConnectionEvent.objects.count()
@@ -244,9 +224,9 @@ def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
 
 
 def test_a_key_that_went_too_early_is_told_of_each_cluster(settings: Any) -> None:
-    lost = _connected("token-a")
+    lost = _stored_connection("token-a")
     settings.IPAM_KEY_RING = [random.token_urlsafe(32)]
-    _connected("token-b")
+    _stored_connection("token-b")
     out = io.StringIO()
     with pytest.raises(CommandError, match="1 could not be decrypted"):
         call_command("rotate_keys", stdout=out, stderr=out)

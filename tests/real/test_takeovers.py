@@ -12,6 +12,7 @@ from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
 from tests.handlers.fleet import manifest
+from tests.kube.api import MERGE
 from tests.kube.real import RealCluster
 from tests.real import sites
 from tests.real.owned_pools import OWNERS, A, B, Owned
@@ -173,3 +174,28 @@ def test_every_place_says_what_waits_for_whom(owned: Owned) -> None:
     done = client.post(takeover, {"token": shown.context["preview"].token, "reason": WHY})
     assert done.status_code == 302
     assert owned.stored()["spec"]["ipv4"]["cidrs"] == [B]
+
+
+@pytest.mark.parametrize("owner", ["kubectl-server-side"])
+@pytest.mark.parametrize("version", ["v2"])
+def test_an_object_whose_managers_were_stripped_is_taken_over(
+    kube: RealCluster, owned: Owned
+) -> None:
+    """The server says that its fields are owned since before the first apply."""
+    kube.request(
+        "PATCH",
+        "/apis/cilium.io/v2/ciliumpodippools/green",
+        {"metadata": {"managedFields": [{}]}},
+        content_type=MERGE,
+    )
+    owned.passed()
+    row = owned.difference()
+    assert (row.conflict_code, row.managers) == ("field_conflict", ["before-first-apply"])
+    assert row.conflict == "owned by before-first-apply"
+    api = apis.Api()
+    shown = api("GET", _path(owned)).json()
+    answer = api("POST", _path(owned), {"token": shown["token"], "reason": WHY})
+    assert answer.status_code == 200, answer.content
+    assert owned.stored()["spec"]["ipv4"]["cidrs"] == [B]
+    owned.passed()
+    assert (owned.drift(), owned.findings()) == ([], [])

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools.models import Connection, Event, Finding, ObservedObject
-from tests import commands, people
+from pools.clusters.reconcile import registry
+from pools.models import Block, Connection, Event, Finding, ObservedObject
+from tests import commands, eventually, people
 from tests.claims.networks.ovn import cudn
 from tests.edges import api as apis
 from tests.kube import gateways
 from tests.kube.real import RealCluster
 from tests.real import sites
+from tests.reconcile import small
 
 pytestmark = pytest.mark.django_db
 CILIUM = {
@@ -27,6 +29,7 @@ CILIUM = {
 }
 OVN = {"ovn": (*sites.OVN, *sites.KUBEVIRT), "no-ovn": ()}
 OPENSHIFT = {"openshift": ("user.openshift.io_groups",), "no-openshift": ()}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOPOLOGIES = list(itertools.product(CILIUM, OVN, OPENSHIFT))
 
 
@@ -200,6 +203,38 @@ def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster
     _reconcile()
     assert not Finding.objects.filter(code="kind_not_served").exists()
     assert "pod pools (" in apis.Api()("GET", "clusters/prod/connection/").json()["shows"]
+
+
+def test_what_goes_with_its_definition_is_not_released(kube: RealCluster) -> None:
+    """A watch reports each node as deleted while the server deletes the definition; the nodes go on with their blocks."""
+    kube.anew(*CILIUM["v2"])
+    kube.put(gateways.pool("green", "10.20.0.0/16"))
+    blocks = {"pools": {"allocated": [{"pool": "green", "cidrs": ["10.20.0.0/24"]}]}}
+    node = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "spec": {"ipam": blocks}}
+    deleted = kube.put(node | {"metadata": {"name": "worker-1"}})
+    # One that stays for a while keeps the server at it.
+    kube.put(
+        node | {"metadata": {"name": "worker-2", "finalizers": ["example.org/slow"]}, "spec": {}}
+    )
+    connection = sites.connect(kube)
+    assert sites.reconcile(connection, kube).succeeded
+    kube.request("DELETE", f"{DEFINITIONS}/ciliumnodes.cilium.io")
+    with gateways.to(kube) as gateway:
+        eventually.until(lambda: not gateway.can_create(gateways.NODES))
+    run = small.ingest(
+        connection,
+        "CiliumNode",
+        registry.HANDLERS,
+        ("DELETED", deleted),
+        open_client=lambda _: gateways.to(kube),
+    )
+    assert run.kinds["CiliumNode"]["code"] == "crd_missing"
+    assert Block.objects.get(state="held").holder_id == "worker-1"
+    kube.remove("ciliumnodes.cilium.io", "worker-2")
+    kube.await_unserved("cilium.io", "ciliumnodes")
+    assert not sites.reconcile(connection, kube).error_code
+    assert Finding.objects.get(code="kind_not_served").subject == "CiliumNode"
+    assert Block.objects.get(state="held").holder_id == "worker-1"
 
 
 def test_a_definition_that_comes_later_is_read(kube: RealCluster) -> None:

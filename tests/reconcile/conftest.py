@@ -26,3 +26,8 @@ def connection(fake: FakeCluster, db: None) -> Connection:
 @pytest.fixture
 def nodes() -> small.Small:
     return small.Small()
+
+
+@pytest.fixture
+def world(fake: FakeCluster, connection: Connection, nodes: small.Small) -> small.World:
+    return small.World(fake, connection, nodes)

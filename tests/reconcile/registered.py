@@ -32,10 +32,7 @@ class RegisteredCluster:
         )
 
     def sync(
-        self,
-        *handlers: Any,
-        trigger: Trigger = Trigger.SCHEDULE,
-        open_client: Open | None = None,
+        self, *handlers: Any, trigger: Trigger = Trigger.SCHEDULE, open_client: Open | None = None
     ) -> SyncRun:
         """A full sync, as a worker makes it."""
         return small.reconcile(

@@ -24,6 +24,7 @@ from pools.platform import events
 from pools.platform.outbound import secrets
 from tests import factories
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import build
 
 NODE, POOL = resources.CILIUM_NODE, resources.CILIUM_POD_IP_POOL
 OLD_POOL = resources.CILIUM_POD_IP_POOL_V2ALPHA1
@@ -69,11 +70,38 @@ class Small(Handler):
         return self.reports(context)
 
 
+@dataclass
+class World:
+    """A cluster that is connected, its API server, and a small handler of its nodes."""
+
+    fake: FakeCluster
+    connection: Connection
+    nodes: Small
+
+    def put(self, *names: str, **labels: str) -> None:
+        """Nodes of the cluster."""
+        for name in names:
+            self.fake.put(node(name, **labels))
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            self.fake.remove("ciliumnodes", name)
+
+    def reconcile(self, *handlers: Handler, **options: Any) -> SyncRun:
+        """One full pass of these handlers, by default of that of nodes."""
+        return reconcile(self.connection, *(handlers or [self.nodes]), **options)
+
+    def rows(self) -> list[ObservedObject]:
+        return rows(self.connection)
+
+    def names(self) -> list[str]:
+        return names(self.connection)
+
+
 def node(name: str, **labels: str) -> Manifest:
-    metadata: Manifest = {"name": name, "labels": labels}
     ipam = {"pools": {"requested": [{"pool": "default", "needed": {"ipv4-addrs": 16}}]}}
-    spec = {"ipam": ipam}
-    return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata, "spec": spec}
+    metadata = {"labels": labels}
+    return build("cilium.io/v2", "CiliumNode", name, metadata=metadata, spec={"ipam": ipam})
 
 
 def sealed(fake: FakeCluster, cluster_id: int, *, token: str = "") -> str:
@@ -98,7 +126,7 @@ def connect(
 
 
 def reconcile(
-    connection: Connection, *handlers: Small, trigger: Trigger = Trigger.SCHEDULE, **options: Any
+    connection: Connection, *handlers: Handler, trigger: Trigger = Trigger.SCHEDULE, **options: Any
 ) -> SyncRun:
     """One full pass by a worker of its own."""
     dry = trigger == Trigger.DRY_RUN
@@ -151,8 +179,7 @@ def labelled(name: str, value: str = "yes") -> Write:
     def make(current: Manifest | None) -> Manifest | None:
         if current is None:
             return None
-        metadata = {"name": name, "labels": {"cadastre": value}}
-        return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata}
+        return build("cilium.io/v2", "CiliumNode", name, metadata={"labels": {"cadastre": value}})
 
     return Write(NODE, name, make)
 

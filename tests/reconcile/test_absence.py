@@ -8,9 +8,8 @@ from django.db import connection
 from django.db.models import F
 
 from pools.clusters.reconcile import storage
-from pools.clusters.reconcile.handler import Handler
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Connection, Now, ObservedObject
+from pools.models import Now, ObservedObject
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -30,46 +29,44 @@ def labelled_node(name: str) -> Manifest:
     return small.node(name, wanted="yes")
 
 
-def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
-    nodes = Choosy()
-    fake.put(labelled_node("a"))
-    fake.put(small.node("b"))
-    run = small.reconcile(connection, nodes)
-    assert (run.kinds["CiliumNode"]["seen"], nodes.ingested) == (1, ["a"])
-    (row,) = small.rows(connection)
+def test_a_list_keeps_what_is_wanted(world: small.World) -> None:
+    world.nodes = Choosy()
+    world.fake.put(labelled_node("a"))
+    world.put("b")
+    run = world.reconcile()
+    assert (run.kinds["CiliumNode"]["seen"], world.nodes.ingested) == (1, ["a"])
+    (row,) = world.rows()
     assert set(row.manifest) == {"metadata"}
-    assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
+    assert world.reconcile().kinds["CiliumNode"]["changed"] == 0
 
 
-def tell(connection: Connection, nodes: Handler, *events: tuple[str, Manifest]) -> None:
-    assert not small.ingest(connection, nodes.kind, [nodes], *events).error_code
+def tell(world: small.World, *events: tuple[str, Manifest]) -> None:
+    run = small.ingest(world.connection, world.nodes.kind, [world.nodes], *events)
+    assert not run.error_code
 
 
-def test_a_watch_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
-    nodes = Choosy()
-    small.reconcile(connection, nodes)
+def test_a_watch_keeps_what_is_wanted(world: small.World) -> None:
+    world.nodes = Choosy()
+    world.reconcile()
     tell(
-        connection,
-        nodes,
-        ("ADDED", fake.put(labelled_node("a"))),
-        ("ADDED", fake.put(small.node("b"))),
+        world,
+        ("ADDED", world.fake.put(labelled_node("a"))),
+        ("ADDED", world.fake.put(small.node("b"))),
     )
-    assert nodes.ingested == ["a"]
-    assert set(small.rows(connection)[0].manifest) == {"metadata"}
-    tell(connection, nodes, ("MODIFIED", fake.put(small.node("a"))))
-    assert (nodes.forgotten, small.rows(connection)) == (["a"], [])
+    assert world.nodes.ingested == ["a"]
+    assert set(world.rows()[0].manifest) == {"metadata"}
+    tell(world, ("MODIFIED", world.fake.put(small.node("a"))))
+    assert (world.nodes.forgotten, world.rows()) == (["a"], [])
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_a_kind_that_is_read_only_with_another(
-    installed: bool, fake: FakeCluster, connection: Connection
-) -> None:
+def test_a_kind_that_is_read_only_with_another(installed: bool, world: small.World) -> None:
     other = small.CLAIM if installed else dataclasses.replace(small.CLAIM, plural="nothings")
     read = dataclasses.replace(small.NODE, only_with=other)
-    nodes = small.Small(resources=(read,))
-    fake.put(small.node("a"))
-    run = small.reconcile(connection, nodes)
-    assert (nodes.ingested, run.error_code) == (["a"] if installed else [], "")
+    world.nodes = small.Small(resources=(read,))
+    world.put("a")
+    run = world.reconcile()
+    assert (world.nodes.ingested, run.error_code) == (["a"] if installed else [], "")
 
 
 def later(seconds: float) -> None:
@@ -78,56 +75,46 @@ def later(seconds: float) -> None:
     rows.update(missed_at=F("missed_at") - timedelta(seconds=seconds))
 
 
-def test_one_list_without_it_is_not_its_end(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
-    fake.remove("ciliumnodes", "a")
-    run = small.reconcile(connection, nodes)
+def test_one_list_without_it_is_not_its_end(world: small.World) -> None:
+    world.put("a")
+    world.reconcile()
+    world.remove("a")
+    run = world.reconcile()
     assert "gone" not in run.kinds["CiliumNode"]
-    assert small.rows(connection)[0].missed_at is not None
+    assert world.rows()[0].missed_at is not None
 
 
 @pytest.mark.parametrize(
     ("seconds", "forgotten"), [(storage.GRACE - 5, []), (storage.GRACE, ["a"])]
 )
-def test_two_complete_lists_apart(
-    seconds: float,
-    forgotten: list[str],
-    fake: FakeCluster,
-    connection: Connection,
-    nodes: small.Small,
-) -> None:
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
-    fake.remove("ciliumnodes", "a")
-    small.reconcile(connection, nodes)
+def test_two_complete_lists_apart(seconds: float, forgotten: list[str], world: small.World) -> None:
+    world.put("a")
+    world.reconcile()
+    world.remove("a")
+    world.reconcile()
     later(seconds)
-    small.reconcile(connection, nodes)
-    assert nodes.forgotten == forgotten
-    assert small.names(connection) == ([] if forgotten else ["a"])
+    world.reconcile()
+    assert world.nodes.forgotten == forgotten
+    assert world.names() == ([] if forgotten else ["a"])
 
 
-def test_a_failed_list_between_two_counts_for_nothing(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
+def test_a_failed_list_between_two_counts_for_nothing(world: small.World) -> None:
+    world.put("a")
+    world.reconcile()
     for _ in range(3):
-        fake.faults.add(verb="list", path="ciliumnodes", status=500)
-        small.reconcile(connection, nodes)
+        world.fake.faults.add(verb="list", path="ciliumnodes", status=500)
+        world.reconcile()
         later(3600)
-    assert small.rows(connection)[0].missed_at is None
+    assert world.rows()[0].missed_at is None
 
 
-def test_it_is_back(fake: FakeCluster, connection: Connection, nodes: small.Small) -> None:
-    stored = fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
+def test_it_is_back(world: small.World) -> None:
+    stored = world.fake.put(small.node("a"))
+    world.reconcile()
     ObservedObject.objects.update(missed_at=Now() - timedelta(hours=1))
-    run = small.reconcile(connection, nodes)
+    run = world.reconcile()
     assert run.kinds["CiliumNode"]["changed"] == 0
-    (row,) = small.rows(connection)
+    (row,) = world.rows()
     assert (row.missed_at, row.uid) == (None, stored["metadata"]["uid"])
 
 
@@ -153,48 +140,42 @@ def test_what_came_in_after_the_list_began_is_not_missed(
     assert [item.missed_at is None for item in small.rows(row)] == [True, False]
 
 
-def test_the_same_name_and_another_uid_is_another_object(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    first = fake.put(small.node("a"))["metadata"]["uid"]
-    fake.put(small.node("b"))
-    small.reconcile(connection, nodes)
-    fake.remove("ciliumnodes", "a")
-    second = fake.put(small.node("a"))["metadata"]["uid"]
+def test_the_same_name_and_another_uid_is_another_object(world: small.World) -> None:
+    first = world.fake.put(small.node("a"))["metadata"]["uid"]
+    world.put("b")
+    world.reconcile()
+    world.remove("a")
+    second = world.fake.put(small.node("a"))["metadata"]["uid"]
     assert first != second
-    nodes.ingested.clear()
-    run = small.reconcile(connection, nodes)
+    world.nodes.ingested.clear()
+    run = world.reconcile()
     # The new one is taken in before the old one is forgotten: what it still uses is never free.
-    assert (nodes.ingested, nodes.forgotten) == (["a"], ["a"])
+    assert (world.nodes.ingested, world.nodes.forgotten) == (["a"], ["a"])
     assert run.kinds["CiliumNode"]["gone"] == 1
-    assert small.rows(connection)[0].uid == second
-    assert small.names(connection) == ["a", "b"]
+    assert world.rows()[0].uid == second
+    assert world.names() == ["a", "b"]
 
 
-def test_replaced_while_it_was_missed(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
-    fake.remove("ciliumnodes", "a")
-    small.reconcile(connection, nodes)
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
-    assert nodes.forgotten == ["a"]
-    assert len(small.rows(connection)) == 1
+def test_replaced_while_it_was_missed(world: small.World) -> None:
+    world.put("a")
+    world.reconcile()
+    world.remove("a")
+    world.reconcile()
+    world.put("a")
+    world.reconcile()
+    assert world.nodes.forgotten == ["a"]
+    assert len(world.rows()) == 1
 
 
-def test_an_event_that_was_lost_is_found_by_the_next_list(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    small.reconcile(connection, nodes)
-    fake.put(small.node("a", zone="z"))
-    fake.put(small.node("new"))
-    nodes.ingested.clear()
-    small.reconcile(connection, nodes)
-    assert sorted(nodes.ingested) == ["a", "new"]
-    assert small.rows(connection)[0].manifest["metadata"]["labels"] == {"zone": "z"}
+def test_an_event_that_was_lost_is_found_by_the_next_list(world: small.World) -> None:
+    world.put("a")
+    world.reconcile()
+    world.put("a", zone="z")
+    world.put("new")
+    world.nodes.ingested.clear()
+    world.reconcile()
+    assert sorted(world.nodes.ingested) == ["a", "new"]
+    assert world.rows()[0].manifest["metadata"]["labels"] == {"zone": "z"}
 
 
 def test_a_list_begins_again_when_its_continue_expired(db: None, nodes: small.Small) -> None:

@@ -26,17 +26,15 @@ def written() -> dict[str, int]:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("count", [0, 1, 1_203])
-def test_cold_start(
-    count: int, fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_cold_start(count: int, world: small.World) -> None:
     for number in range(count):
-        fake.put(small.node(f"node-{number:05}"))
-    run = small.reconcile(connection, nodes)
+        world.put(f"node-{number:05}")
+    run = world.reconcile()
     assert run.succeeded, (run.error_code, run.error, run.kinds)
     assert run.kinds["CiliumNode"] == {"seen": count, "changed": count, "written": 0, "failed": 0}
-    assert small.names(connection) == [f"node-{number:05}" for number in range(count)]
-    assert nodes.ingested == small.names(connection)
-    assert len(fake.log.select("list", "ciliumnodes")) == max(1, -(-count // 500))
+    assert world.names() == [f"node-{number:05}" for number in range(count)]
+    assert world.nodes.ingested == world.names()
+    assert len(world.fake.log.select("list", "ciliumnodes")) == max(1, -(-count // 500))
 
 
 @pytest.fixture
@@ -57,50 +55,43 @@ def test_ten_thousand(large: FakeCluster, db: None, nodes: small.Small) -> None:
     assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
 
 
-def test_a_kind_that_was_never_listed_concludes_nothing(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_a_kind_that_was_never_listed_concludes_nothing(world: small.World) -> None:
     """After a restart: neither what is desired is asked, nor what is odd, before the first list."""
     calls: list[Any] = []
-    nodes.writes = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
-    nodes.reports = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
-    fake.faults.add(verb="list", path="ciliumnodes", status=500)
-    assert not small.reconcile(connection, nodes).succeeded
+    world.nodes.writes = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
+    world.nodes.reports = lambda context: calls.append(context) or ()  # type: ignore[func-returns-value]
+    world.fake.faults.add(verb="list", path="ciliumnodes", status=500)
+    assert not world.reconcile().succeeded
     assert not calls
-    assert small.reconcile(connection, nodes).succeeded
+    assert world.reconcile().succeeded
     assert len(calls) == 2
 
 
-def test_a_second_pass_writes_nothing(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    for name in ("a", "b", "c"):
-        fake.put(small.node(name))
-    fake.put(small.node("bad", poison="yes"))
-    fake.put(small.node("waits", pending="yes"))
-    nodes.writes = small.labelling("a", "b")
-    first = small.reconcile(connection, nodes)
+def test_a_second_pass_writes_nothing(world: small.World) -> None:
+    world.put("a", "b", "c")
+    world.put("bad", poison="yes")
+    world.put("waits", pending="yes")
+    world.nodes.writes = small.labelling("a", "b")
+    first = world.reconcile()
     assert first.kinds["CiliumNode"]["written"] == 2
-    fake.log.clear()
+    world.fake.log.clear()
     before = written()
-    second = small.reconcile(connection, nodes)
+    second = world.reconcile()
     assert second.kinds["CiliumNode"] == {"seen": 5, "changed": 0, "written": 0, "failed": 1}
-    assert not fake.log.writes
-    assert not fake.log.select("patch")
-    assert not fake.log.select("get", "ciliumnodes")
+    assert not world.fake.log.writes
+    assert not world.fake.log.select("patch")
+    assert not world.fake.log.select("get", "ciliumnodes")
     assert written() == before
     assert before["pools_observedobject"]
 
 
-def test_dry_run_writes_nothing_and_shows_a_plan(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    nodes.writes = lambda context: [
-        small.labelled(row.name) for row in small.rows(connection) if context.dry_run
+def test_dry_run_writes_nothing_and_shows_a_plan(world: small.World) -> None:
+    world.put("a")
+    world.nodes.writes = lambda context: [
+        small.labelled(row.name) for row in world.rows() if context.dry_run
     ]
     before = Connection.objects.values().get()
-    run = small.reconcile(connection, nodes, trigger=Trigger.DRY_RUN)
+    run = world.reconcile(trigger=Trigger.DRY_RUN)
     assert run.kinds["CiliumNode"]["would"] == 1
     assert run.kinds["CiliumNode"]["plan"] == [
         {
@@ -109,7 +100,7 @@ def test_dry_run_writes_nothing_and_shows_a_plan(
             "fields": [{"path": "metadata.labels.cadastre", "desired": "yes", "observed": None}],
         }
     ]
-    assert not fake.log.writes
-    assert not small.rows(connection)
+    assert not world.fake.log.writes
+    assert not world.rows()
     after = Connection.objects.values().get()
     assert {key for key in after if after[key] != before[key]} == {"fence"}

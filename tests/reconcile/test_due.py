@@ -10,7 +10,6 @@ from pools import tasks
 from pools.clusters.reconcile import leases, registry
 from pools.models import Connection, SyncRun, Trigger
 from tests import commands
-from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
 
@@ -35,11 +34,9 @@ def reconcile(connection: Connection, *options: str) -> str:
     return commands.output("reconcile", connection.cluster.name, *options)
 
 
-def test_one_message_for_each_cluster_that_is_due(
-    connection: Connection, fake: FakeCluster, sent: list[Any]
-) -> None:
-    small.reconcile(connection, small.Small())
-    due, paused, leased = (small.connect(fake) for _ in range(3))
+def test_one_message_for_each_cluster_that_is_due(sent: list[Any], world: small.World) -> None:
+    world.reconcile(small.Small())
+    due, paused, leased = (small.connect(world.fake) for _ in range(3))
     Connection.objects.filter(pk=paused.pk).update(paused=True)
     leases.take(leased.pk, "another")
     assert tasks.reconcile_due() == 1
@@ -47,8 +44,8 @@ def test_one_message_for_each_cluster_that_is_due(
     assert tasks.reconcile_due() == 1, "a lost message is repaired by the next tick"
 
 
-def test_a_doubled_message_does_nothing(connection: Connection, fake: FakeCluster) -> None:
-    assert [tasks.reconcile(connection.pk) for _ in range(3)] == [True, False, False]
+def test_a_doubled_message_does_nothing(world: small.World) -> None:
+    assert [tasks.reconcile(world.connection.pk) for _ in range(3)] == [True, False, False]
     assert SyncRun.objects.count() == 1
 
 
@@ -56,38 +53,36 @@ def test_a_message_of_a_cluster_that_is_gone(db: None) -> None:
     assert tasks.reconcile(12345) is False
 
 
-def test_by_hand(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
-    fake.put(small.node("a"))
-    nodes.writes = small.labelling("a")
-    assert "CiliumNode  seen 1  changed 1  written 1  failed 0" in reconcile(connection)
-    report = json.loads(reconcile(connection, "--json"))
+def test_by_hand(world: small.World) -> None:
+    world.put("a")
+    world.nodes.writes = small.labelling("a")
+    assert "CiliumNode  seen 1  changed 1  written 1  failed 0" in reconcile(world.connection)
+    report = json.loads(reconcile(world.connection, "--json"))
     assert report["succeeded"]
     assert report["kinds"] == {"CiliumNode": {"seen": 1, "changed": 0, "written": 0, "failed": 0}}
     assert set(SyncRun.objects.values_list("trigger", flat=True)) == {Trigger.CHANGE}
 
 
-def test_by_hand_dry(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
-    fake.put(small.node("a"))
-    nodes.writes = small.labelling("a")
-    report = reconcile(connection, "--dry-run")
+def test_by_hand_dry(world: small.World) -> None:
+    world.put("a")
+    world.nodes.writes = small.labelling("a")
+    report = reconcile(world.connection, "--dry-run")
     assert "would 1" in report
     assert 'metadata.labels.cadastre: null -> "yes"' in report
-    assert not fake.log.writes
-    assert not small.rows(connection)
+    assert not world.fake.log.writes
+    assert not world.rows()
 
 
 @pytest.mark.parametrize("kind", ["object", "kind", "cluster"])
-def test_the_exit_status_tells(
-    kind: str, connection: Connection, fake: FakeCluster, nodes: small.Small
-) -> None:
+def test_the_exit_status_tells(kind: str, world: small.World) -> None:
     if kind == "object":
-        fake.put(small.node("bad", poison="yes"))
+        world.put("bad", poison="yes")
     elif kind == "kind":
-        fake.faults.add(verb="list", path="ciliumnodes", status=403)
+        world.fake.faults.add(verb="list", path="ciliumnodes", status=403)
     else:
-        fake.faults.add(status=401)
+        world.fake.faults.add(status=401)
     with pytest.raises(CommandError):
-        reconcile(connection)
+        reconcile(world.connection)
 
 
 def test_refusals(connection: Connection) -> None:

@@ -28,7 +28,6 @@ from tests.claims.networks.ovn import nad
 from tests.handlers import fleet, node_world
 from tests.reconcile import small
 
-pytestmark = pytest.mark.django_db
 NAMES = ("bad", "good")
 _uids = itertools.count(1)
 

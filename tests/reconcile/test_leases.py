@@ -63,30 +63,26 @@ def test_a_paused_cluster_is_left_alone_at_once(connection: Connection) -> None:
     assert leases.due_connections() == []
 
 
-def test_a_pass_that_is_paused_meanwhile_is_no_failure(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_a_pass_that_is_paused_meanwhile_is_no_failure(world: small.World) -> None:
     def pause(_: Any) -> tuple[()]:
         Connection.objects.update(paused=True)
         return ()
 
-    fake.put(small.node("a"))
-    nodes.writes = pause
-    run = small.reconcile(connection, nodes)
+    world.put("a")
+    world.nodes.writes = pause
+    run = world.reconcile()
     assert run.error_code == "connection_paused"
     row = Connection.objects.get()
     assert (row.failures, row.leased_until) == (0, None)
 
 
-def test_a_change_during_a_pass_makes_it_due_again(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_a_change_during_a_pass_makes_it_due_again(world: small.World) -> None:
     """What the pass has read before is old: the change must not wait ten minutes."""
-    nodes.writes = lambda _: leases.nudge(connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
-    small.reconcile(connection, nodes)
-    assert leases.due_connections() == [connection.pk]
-    nodes.writes = lambda _: ()
-    small.reconcile(connection, nodes)
+    world.nodes.writes = lambda _: leases.nudge(world.connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
+    world.reconcile()
+    assert leases.due_connections() == [world.connection.pk]
+    world.nodes.writes = lambda _: ()
+    world.reconcile()
     assert leases.due_connections() == []
 
 
@@ -216,18 +212,16 @@ def test_a_lost_database_connection_hands_the_lease_back(
     assert small.reconcile(row, nodes).succeeded
 
 
-def test_an_error_of_our_own_hands_the_lease_back(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_an_error_of_our_own_hands_the_lease_back(world: small.World) -> None:
     class Ends(Exception):  # noqa: N818
         """As a worker's time limit is raised."""
 
     def limit(_: Any) -> tuple[()]:
         raise Ends
 
-    nodes.writes = limit
+    world.nodes.writes = limit
     with pytest.raises(Ends):
-        small.reconcile(connection, nodes)
+        world.reconcile()
     now = Connection.objects.get()
     assert (now.error_code, now.failures, now.leased_until) == ("internal_error", 1, None)
     assert SyncRun.objects.get().error_code == sync.ReconcileFailed.code

@@ -44,19 +44,16 @@ POISON: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("name", POISON)
-def test_a_poisonous_object_fails_alone(
-    name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_a_poisonous_object_fails_alone(name: str, world: small.World) -> None:
     manifest, code = POISON[name]
-    fake.put(manifest)
-    for sibling in ("a", "z"):
-        fake.put(small.node(sibling))
-    run = small.reconcile(connection, nodes)
-    assert problems(connection) == ({"odd": code} if code else {})
+    world.fake.put(manifest)
+    world.put("a", "z")
+    run = world.reconcile()
+    assert problems(world.connection) == ({"odd": code} if code else {})
     assert run.kinds["CiliumNode"]["failed"] == (1 if code else 0)
-    assert {"a", "z"} <= set(nodes.ingested)
-    assert len(small.rows(connection)) == 3
-    second = small.reconcile(connection, nodes)
+    assert {"a", "z"} <= set(world.nodes.ingested)
+    assert len(world.rows()) == 3
+    second = world.reconcile()
     assert second.kinds["CiliumNode"]["changed"] == 0
 
 
@@ -83,82 +80,72 @@ TROUBLES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TROUBLES)
-def test_the_culprit_is_found_and_tried_again(
-    name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_the_culprit_is_found_and_tried_again(name: str, world: small.World) -> None:
     for number in range(9):
-        fake.put(small.node(f"n-{number}"))
-    fake.put(small.node("bad"))
-    nodes.trouble, code = TROUBLES[name]
+        world.put(f"n-{number}")
+    world.put("bad")
+    world.nodes.trouble, code = TROUBLES[name]
     for _ in range(2):
-        run = small.reconcile(connection, nodes)
+        run = world.reconcile()
         assert run.kinds["CiliumNode"]["failed"] == 1
-        assert problems(connection) == {"bad": code}
-    assert len(set(nodes.ingested)) == 9
-    nodes.trouble = lambda *_: None
-    run = small.reconcile(connection, nodes)
+        assert problems(world.connection) == {"bad": code}
+    assert len(set(world.nodes.ingested)) == 9
+    world.nodes.trouble = lambda *_: None
+    run = world.reconcile()
     assert run.succeeded
     assert run.kinds["CiliumNode"] == {"seen": 10, "changed": 0, "written": 0, "failed": 0}
-    assert problems(connection) == {}
-    assert nodes.ingested[-1] == "bad"
+    assert problems(world.connection) == {}
+    assert world.nodes.ingested[-1] == "bad"
 
 
-def test_pending_objects_are_looked_at_in_each_pass(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("waits", pending="yes"))
-    fake.put(small.node("well"))
+def test_pending_objects_are_looked_at_in_each_pass(world: small.World) -> None:
+    world.put("waits", pending="yes")
+    world.put("well")
     for _ in range(3):
-        small.reconcile(connection, nodes)
-    assert nodes.ingested.count("waits") == 3
-    assert nodes.ingested.count("well") == 1
+        world.reconcile()
+    assert world.nodes.ingested.count("waits") == 3
+    assert world.nodes.ingested.count("well") == 1
     assert ObservedObject.objects.get(pending=True).name == "waits"
 
 
 def test_who_cannot_be_forgotten_is_kept_and_tried_again(
-    fake: FakeCluster,
-    connection: Connection,
-    nodes: small.Small,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: small.World
 ) -> None:
     monkeypatch.setattr(storage, "GRACE", 0)
-    for name in ("a", "bad"):
-        fake.put(small.node(name))
-    small.reconcile(connection, nodes)
-    for name in ("a", "bad"):
-        fake.remove("ciliumnodes", name)
-    small.reconcile(connection, nodes)
-    forget = nodes.forget
+    world.put("a", "bad")
+    world.reconcile()
+    world.remove("a", "bad")
+    world.reconcile()
+    forget = world.nodes.forget
 
     def refuses(context: SyncContext, rows: Any) -> None:
         if any(row.name == "bad" for row in rows):
             raise errors.CIDRInUse
         forget(context, rows)
 
-    nodes.forget = refuses  # type: ignore[method-assign]
-    run = small.reconcile(connection, nodes)
-    assert (nodes.forgotten, problems(connection)) == (["a"], {"bad": "cidr_in_use"})
+    world.nodes.forget = refuses  # type: ignore[method-assign]
+    run = world.reconcile()
+    assert (world.nodes.forgotten, problems(world.connection)) == (["a"], {"bad": "cidr_in_use"})
     assert run.kinds["CiliumNode"]["failed"] == 1
-    nodes.forget = forget  # type: ignore[method-assign]
-    small.reconcile(connection, nodes)
-    assert small.rows(connection) == []
+    world.nodes.forget = forget  # type: ignore[method-assign]
+    world.reconcile()
+    assert world.rows() == []
 
 
-def test_a_bad_kind_does_not_stop_the_others(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
+def test_a_bad_kind_does_not_stop_the_others(world: small.World) -> None:
+    world.put("a")
     pools = small.Small("CiliumPodIPPool", (small.POOL,))
     pools.writes = lambda _: [].pop()
-    run = small.reconcile(connection, pools, nodes)
+    run = world.reconcile(pools, world.nodes)
     assert run.kinds["CiliumPodIPPool"]["code"] == "internal_error"
-    assert small.names(connection) == ["a"]
+    assert world.names() == ["a"]
     assert Connection.objects.get().error_code == "internal_error"
 
 
 def test_rows_are_made_by_position(fake: FakeCluster) -> None:
     names = [field.attname for field in ObservedObject._meta.concrete_fields]
     names.remove("cidrs")  # written by a trigger, read by statements of the database alone
+    names.remove("written")  # written after a write of the object
     assert tuple(names) == storage.FIELDS
 
 

@@ -114,34 +114,32 @@ def test_a_crd_that_is_uninstalled_is_a_finding_and_ends_nothing(
     assert (connection.error_code, connection.failures) == ("", 0)
 
 
-def test_another_cluster_behind_the_address(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.put(small.node("a"))
-    nodes.writes = small.labelling("a")
-    assert small.reconcile(connection, nodes).succeeded
-    pinned, before = Connection.objects.get().identity, fake.kube_system_uid
+def test_another_cluster_behind_the_address(world: small.World) -> None:
+    world.put("a")
+    world.nodes.writes = small.labelling("a")
+    assert world.reconcile().succeeded
+    pinned, before = Connection.objects.get().identity, world.fake.kube_system_uid
     assert pinned == before
-    fake.kube_system_uid = "another"
-    fake.remove("ciliumnodes", "a")
-    fake.put(small.node("a"))
-    fake.log.clear()
+    world.fake.kube_system_uid = "another"
+    world.remove("a")
+    world.put("a")
+    world.fake.log.clear()
     for _ in range(2):
-        run = small.reconcile(connection, nodes)
+        run = world.reconcile()
         assert run.error_code == connecting.IdentityChanged.code
-    assert not fake.log.writes
-    assert not fake.log.select("list", "ciliumnodes")
-    assert not nodes.forgotten
-    assert small.names(connection) == ["a"]
-    connection.refresh_from_db()
-    assert (connection.error_code, connection.identity) == ("identity_changed", pinned)
-    fake.kube_system_uid = before
-    assert small.reconcile(connection, nodes).succeeded
+    assert not world.fake.log.writes
+    assert not world.fake.log.select("list", "ciliumnodes")
+    assert not world.nodes.forgotten
+    assert world.names() == ["a"]
+    world.connection.refresh_from_db()
+    assert (world.connection.error_code, world.connection.identity) == ("identity_changed", pinned)
+    world.fake.kube_system_uid = before
+    assert world.reconcile().succeeded
 
 
-def test_the_same_cluster_twice_is_refused(fake: FakeCluster, connection: Connection) -> None:
-    assert small.reconcile(connection).succeeded
-    twin = small.connect(fake)
+def test_the_same_cluster_twice_is_refused(world: small.World) -> None:
+    assert world.reconcile().succeeded
+    twin = small.connect(world.fake)
     run = small.reconcile(twin)
     assert run.error_code == "same_cluster"
     twin.refresh_from_db()
@@ -149,28 +147,26 @@ def test_the_same_cluster_twice_is_refused(fake: FakeCluster, connection: Connec
 
 
 @pytest.mark.parametrize("objects", [0, 1])
-def test_a_kind_that_may_be_absent(objects: int, fake: FakeCluster, connection: Connection) -> None:
+def test_a_kind_that_may_be_absent(objects: int, world: small.World) -> None:
     """A finding says so where objects of it were there: then it was uninstalled."""
     claims = small.Small("IPAMClaim", (small.CLAIM,))
     metadata = {"name": "c", "namespace": "default"}
     claim = {"apiVersion": small.CLAIM.api_version, "kind": "IPAMClaim", "metadata": metadata}
     spec = {"network": "n", "interface": "i"}
     for _ in range(objects):
-        fake.put({**claim, "spec": spec})
-    assert small.reconcile(connection, claims).succeeded
-    fake.remove("customresourcedefinitions", "ipamclaims.k8s.cni.cncf.io")
-    run = small.reconcile(connection, claims)
+        world.fake.put({**claim, "spec": spec})
+    assert world.reconcile(claims).succeeded
+    world.fake.remove("customresourcedefinitions", "ipamclaims.k8s.cni.cncf.io")
+    run = world.reconcile(claims)
     assert run.succeeded
     assert Finding.objects.filter(code="kind_not_served").count() == objects
-    assert len(small.rows(connection, "IPAMClaim")) == objects
+    assert len(small.rows(world.connection, "IPAMClaim")) == objects
 
 
-def test_retry_after_is_kept_to_within_reason(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
+def test_retry_after_is_kept_to_within_reason(world: small.World) -> None:
     def waits(retry_after: int) -> float:
-        fake.faults.add(status=429, retry_after=retry_after)
-        small.reconcile(connection, nodes)
+        world.fake.faults.add(status=429, retry_after=retry_after)
+        world.reconcile()
         row = Connection.objects.get()
         run = SyncRun.objects.order_by("-id")[0]
         assert row.error_code == run.error_code == "cluster_busy"
@@ -180,20 +176,18 @@ def test_retry_after_is_kept_to_within_reason(
     assert waits(10**9) < 2 * 3600
 
 
-def test_back_off_grows_and_has_jitter(
-    fake: FakeCluster, connection: Connection, nodes: small.Small
-) -> None:
-    fake.faults.add(status=503, times=None)
+def test_back_off_grows_and_has_jitter(world: small.World) -> None:
+    world.fake.faults.add(status=503, times=None)
     shares = []
     for number in range(12):
         before = clock.moment()
-        small.reconcile(connection, nodes)
+        world.reconcile()
         after = clock.moment()
         due = Connection.objects.get().due_at
         wait = timedelta(seconds=min(5 * 2**number, 300))
         assert before + 0.75 * wait <= due <= after + 1.25 * wait
         shares.append((due - after) / wait)
     assert max(shares[-8:]) - min(shares[-8:]) > 0.05  # in which a slow machine has no part
-    fake.faults.clear()
-    assert small.reconcile(connection, nodes).succeeded
+    world.fake.faults.clear()
+    assert world.reconcile().succeeded
     assert Connection.objects.get().failures == 0

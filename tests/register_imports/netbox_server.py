@@ -25,11 +25,8 @@ def choice(value: str) -> dict[str, str]:
 
 def nested(name: str, **more: Any) -> dict[str, Any] | None:
     """A nested object as serializers with `nested=True` write it; None without a name."""
-    return (
-        {"id": 1, "url": "https://netbox/1/", "display": name, "name": name, **more}
-        if name
-        else None
-    )
+    value = {"id": 1, "url": "https://netbox/1/", "display": name, "name": name, **more}
+    return value if name else None
 
 
 @dataclass
@@ -66,9 +63,8 @@ class NetBox:
         return self._add("ip-addresses", address=address, status=choice(status), **values | more)
 
     def range(self, first: str, last: str, status: str = "active", **more: Any) -> dict[str, Any]:
-        return self._add(
-            "ip-ranges", start_address=first, end_address=last, status=choice(status), **more
-        )
+        ends = {"start_address": first, "end_address": last}
+        return self._add("ip-ranges", **ends, status=choice(status), **more)
 
     def aggregate(self, prefix: str, rir: str) -> dict[str, Any]:
         return self._add("aggregates", prefix=prefix, rir=nested(rir), date_added=None)
@@ -93,15 +89,10 @@ class NetBox:
         items = sorted(self.objects[name], key=self.order)
         limit = min(int(query.get("limit", ["50"])[0]), self.page)
         more = offset + limit < len(items)
-        following = (
-            f"http://behind-the-proxy{parts.path}?limit={limit}&offset={offset + limit}&ordering=id"
-        )
-        return 200, {
-            "count": len(items),
-            "next": following if more else None,
-            "previous": None,
-            "results": items[offset : offset + limit],
-        }
+        place = f"http://behind-the-proxy{parts.path}?limit={limit}"
+        following = f"{place}&offset={offset + limit}&ordering=id" if more else None
+        page = {"count": len(items), "next": following, "previous": None}
+        return 200, page | {"results": items[offset : offset + limit]}
 
 
 @contextlib.contextmanager

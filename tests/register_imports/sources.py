@@ -9,6 +9,7 @@ from typing import Any
 from pools.models import Cluster, RegisterImport, RegisterRow
 from pools.platform import events
 from pools.register.imports import drafts, exports, files
+from tests import factories
 
 BY = events.Author("tester", "api")
 
@@ -55,9 +56,24 @@ def demo_addresses() -> list[tuple[str, str, str, str, str, str]]:
     ]
 
 
-def draft(*contents: bytes, cluster: Cluster, **options: object) -> RegisterImport:
-    uploads = [(f"file{number}.csv", content) for number, content in enumerate(contents, start=1)]
-    return drafts.IMPORTS.create(uploads, RegisterImport(cluster=cluster, **options), author=BY)
+def draft(
+    *contents: bytes | str, cluster: Cluster | None = None, **options: object
+) -> RegisterImport:
+    """Of a new cluster, if none is named."""
+    uploads = [
+        (f"file{number}.csv", content.encode() if isinstance(content, str) else content)
+        for number, content in enumerate(contents, start=1)
+    ]
+    new = RegisterImport(cluster=cluster or factories.cluster(), **options)
+    return drafts.IMPORTS.create(uploads, new, author=BY)
+
+
+def commit(drafted: RegisterImport, *, skip_bad: bool = False) -> RegisterImport:
+    return drafts.IMPORTS.commit(drafted.pk, skip_bad=skip_bad, author=BY)
+
+
+def undo(committed: RegisterImport) -> RegisterImport:
+    return drafts.IMPORTS.undo(committed.pk, author=BY)
 
 
 def exported(kind: str, cluster: Cluster | None = None) -> list[dict[str, str]]:
@@ -95,15 +111,8 @@ def many_addresses(count: int) -> tuple[bytes, bytes]:
     """Return a file of /24 prefixes, and one with `count` addresses in them, 250 in each."""
     nets = list(ip_network("10.0.0.0/8").subnets(new_prefix=24))[: -(-count // 250)]
     prefixes = [(str(net), "active", "", "", "", f"net {n}") for n, net in enumerate(nets)]
+    hosts = ((n, nets[n // 250][n % 250 + 1]) for n in range(count))
     addresses = (
-        (
-            f"{nets[n // 250][n % 250 + 1]}/24",
-            "active",
-            "",
-            f"Tenant {n % 7}",
-            f"host{n}.example",
-            "",
-        )
-        for n in range(count)
+        (f"{host}/24", "active", "", f"Tenant {n % 7}", f"host{n}.example", "") for n, host in hosts
     )
     return table(IMPORT_PREFIX, prefixes), table(IMPORT_ADDRESS, addresses)

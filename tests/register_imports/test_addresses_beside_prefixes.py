@@ -4,11 +4,10 @@ import pytest
 
 from pools.core import errors
 from pools.models import Block, Container, Pool, ReservedRange
-from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox
-from tests.register_imports.sources import BY, codes, exported, rows_of, table
+from tests.register_imports.sources import codes, exported, rows_of, table
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,27 +47,27 @@ def test_they_are_in_conflict_with_the_way_out_and_nobody_gets_them() -> None:
     assert "10.0.200.5 lies in the network container 10.0.0.0/16" in message
     assert "add the prefix of its subnet" in message
     with pytest.raises(errors.ImportHasBadRows):
-        drafts.IMPORTS.commit(draft.pk, author=BY)
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+        sources.commit(draft)
+    sources.commit(draft, skip_bad=True)
     assert [pool.name for pool in Pool.objects.all()] == ["10.0.1.0-24"]
     assert [str(row) for row in Container.objects.order_by("cidr")] == [
-        *("10.0.0.0/16", "10.0.2.0/23"),
+        *("10.0.0.0/16", "10.0.2.0/23")
     ]
     assert not ReservedRange.objects.exists()
-    drafts.IMPORTS.undo(draft.pk, author=BY)
+    sources.undo(draft)
     assert not any(model.objects.exists() for model in (Pool, Container, Block))
 
 
 def test_a_prefix_that_has_them_brings_them_and_the_undo_takes_only_these_back() -> None:
     cluster = factories.cluster()
     first = sources.draft(*files(), cluster=cluster)
-    drafts.IMPORTS.commit(first.pk, skip_bad=True, author=BY)
+    sources.commit(first, skip_bad=True)
     second = sources.draft(*files(SUBNET), cluster=cluster)
     assert [row.status for row in rows_of(second)[3:5]] == ["new", "new"]
-    drafts.IMPORTS.commit(second.pk, skip_bad=True, author=BY)
+    sources.commit(second, skip_bad=True)
     block = Block.objects.get(holder_id="five.example")
     assert (str(block.cidr), block.pool.name) == ("10.0.200.5/32", "10.0.200.0-24")
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert [pool.name for pool in Pool.objects.all()] == ["10.0.1.0-24"]
     assert [block.holder_id for block in Block.objects.filter(state="held")] == ["seven.example"]
 
@@ -77,7 +76,7 @@ def test_a_range_beside_prefixes_is_in_conflict_too() -> None:
     ranges = table(
         ("start_address", "end_address", "status"), [("10.0.100.10/16", "10.0.100.20/16", "active")]
     )
-    draft = sources.draft(files()[0], ranges, cluster=factories.cluster())
+    draft = sources.draft(files()[0], ranges)
     assert codes(draft) == [(2, "conflict", "in_container")]
 
 
@@ -95,8 +94,8 @@ def test_a_prefix_that_gets_prefixes_inside_keeps_its_pool(server: NetBox) -> No
 
 
 def test_the_prefixes_go_back_to_netbox_as_they_came() -> None:
-    draft = sources.draft(*files(), cluster=factories.cluster())
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+    draft = sources.draft(*files())
+    sources.commit(draft, skip_bad=True)
     prefixes = exported("prefixes")
     statuses = [(row["prefix"], row["status"]) for row in prefixes]
     assert statuses == [(prefix, status) for prefix, status, *_ in PREFIXES]

@@ -41,30 +41,20 @@ def attributes(cidr: str) -> tuple[list[str], str, dict[str, str]]:
 
 
 def reasons(made: models.RegisterImport) -> list[tuple[str, str, str]]:
-    return [
-        (str(row.cidr), row.status, f"{why['code']}: {why['message']}")
-        for row in rows_of(made)
-        for why in row.reasons
-    ]
+    pairs = ((row, why) for row in rows_of(made) for why in row.reasons)
+    return [(str(row.cidr), row.status, f"{why['code']}: {why['message']}") for row, why in pairs]
 
 
 def fill(server: NetBox) -> None:
-    server.aggregate("10.0.0.0/8", "RFC 1918")
-    server.objects["aggregates"][0] |= {
-        "tags": [tag("Private")],
-        "custom_fields": {"cost_center": 7},
-    }
+    aggregate = server.aggregate("10.0.0.0/8", "RFC 1918")
+    aggregate |= {"tags": [tag("Private")], "custom_fields": {"cost_center": 7}}
     server.prefix("10.1.0.0/16", "container", tags=[tag("Campus")])
+    fields = {"cost_center": 12.5, "stage": "live", "approved": True, "note_to_self": None}
     server.prefix(
         "10.1.1.0/24",
         owner=nested("Net Team"),
         tags=[tag("Prod"), tag("Old One", "old_one")],
-        custom_fields={
-            "cost_center": 12.5,
-            "stage": "live",
-            "approved": True,
-            "note_to_self": None,
-        },
+        custom_fields=fields,
     )
 
 
@@ -88,21 +78,19 @@ def test_they_are_set_kept_followed_and_restored(server: NetBox) -> None:
     assert counts(run(mirror)) == {"unchanged": 3}
     before = [attributes(cidr) for cidr in ("10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24")]
     server.objects["aggregates"][0] |= {"tags": [], "custom_fields": {"cost_center": None}}
-    server.objects["prefixes"][1] |= {
-        "tags": [tag("Prod"), tag("New")],
-        "custom_fields": {"cost_center": 3},
-    }
+    changed = {"tags": [tag("Prod"), tag("New")], "custom_fields": {"cost_center": 3}}
+    server.objects["prefixes"][1] |= changed
     second = run(mirror)
     assert counts(second) == {"changed": 2, "unchanged": 1}
     assert attributes("10.0.0.0/8") == ([], "", {})
     # `stage` is removed there; the owner, which did not change there, stays what it is here.
     assert attributes("10.1.1.0/24") == (["new", "ours", "prod"], "me", {"cost_center": "3"})
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert [attributes(cidr) for cidr in ("10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24")] == before
     server.objects["aggregates"].clear()
     third = confirm(run(mirror))
     assert counts(third)["released"] == 1
-    drafts.IMPORTS.undo(third.pk, author=BY)
+    sources.undo(third)
     assert attributes("10.0.0.0/8") == (["private"], "", {"cost_center": "7"})
 
 
@@ -115,12 +103,9 @@ def test_an_undo_keeps_what_was_changed_after_the_import(server: NetBox) -> None
     server.range("10.1.1.10/24", "10.1.1.19/24", description="Old")
     mirror = source(server)
     run(mirror)
-    prefix |= {
-        "description": "New",
-        "owner": nested("Other Team"),
-        "tags": [tag("Prod"), tag("New"), tag("Lab")],
-        "custom_fields": {"cost_center": "8", "stage": None, "floor": "2"},
-    }
+    prefix |= {"description": "New", "owner": nested("Other Team")}
+    prefix["tags"] = [tag("Prod"), tag("New"), tag("Lab")]
+    prefix["custom_fields"] = {"cost_center": "8", "stage": None, "floor": "2"}
     server.objects["prefixes"][0] |= {"description": "New", "tags": [tag("Site")]}
     server.objects["ip-ranges"][0]["description"] = "New"
     second = run(mirror)
@@ -134,7 +119,7 @@ def test_an_undo_keeps_what_was_changed_after_the_import(server: NetBox) -> None
     container = models.Container.objects.get()
     containers.change(container.pk, {"description": "Ours"}, author=BY)
     models.ReservedRange.objects.update(reason="Ours")
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     # `new` and `floor` came with the import, `stage` went; `prod` was removed by hand.
     assert attributes("10.1.1.0/24") == (
         ["ours"], "me", {"cost_center": "9", "stage": "live"}
@@ -149,10 +134,7 @@ def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> No
     define("cost_center", "number", kinds="pool")  # not of CIDRs
     define("stage", "choice", choices=["test"])
     fill(server)
-    server.prefix(
-        "10.1.2.0/24",
-        tags=[tag("Überlang", "x" * 60)],
-    )
+    server.prefix("10.1.2.0/24", tags=[tag("Überlang", "x" * 60)])
     mirror = source(server)
     first = run(mirror, mirror=False)
     assert first.notes == []
@@ -169,7 +151,7 @@ def test_what_has_no_place_is_told_and_set_when_it_has_one(server: NetBox) -> No
     for text in ("old_one, prod", "cost_center", "12.5", absent):
         assert text in page
     define("approved")
-    drafts.IMPORTS.commit(first.pk, author=BY)  # by the definitions of now
+    sources.commit(first)  # by the definitions of now
     assert attributes("10.1.1.0/24") == (["old-one", "prod"], "Net Team", {"approved": "true"})
     again = run(mirror, mirror=False)
     assert counts(again) == {"unchanged": 4}
@@ -190,9 +172,8 @@ def test_files_have_them_by_name_slug_and_label() -> None:
         ("prefix", "status", "vrf", "tags", "cf_cost_center", "cf_stage"),
         [("10.1.2.0/24", "active", "", "prod,edge", "5", "live")],
     )
-    aggregates = list_csv(
-        AGGREGATES, {"Aggregate": "10.0.0.0/8", "RIR": "RFC 1918", "Tags": "Private"}
-    )
+    private = {"Aggregate": "10.0.0.0/8", "RIR": "RFC 1918", "Tags": "Private"}
+    aggregates = list_csv(AGGREGATES, private)
     cluster = factories.cluster()
     draft = sources.draft(rows, form, aggregates, cluster=cluster)
     assert [note["message"] for note in draft.notes if note["code"] == "ignored_columns"] == [
@@ -204,11 +185,11 @@ def test_files_have_them_by_name_slug_and_label() -> None:
     values = {"tags": "Prod, Core", "custom_fields": {"cost_center": "6"}}
     corrected = apis.Api()("PATCH", path, values).json()
     assert corrected["texts"]["cf_cost_center"] == "6", corrected
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    sources.commit(draft)
     assert attributes("10.0.0.0/8") == (["private"], "", {})
     assert attributes("10.1.1.0/24") == (["old-one", "prod"], "", {"cost_center": "12.5"})
     assert attributes("10.1.2.0/24") == (["core", "prod"], "", {"cost_center": "6"})
-    drafts.IMPORTS.undo(draft.pk, author=BY)
+    sources.undo(draft)
     assert not models.PoolCIDR.objects.exists()
 
 
@@ -216,18 +197,13 @@ def test_they_go_back_to_netbox(server: NetBox) -> None:
     define("cost_center", "number")
     fill(server)
     server.range("10.1.1.200/24", "10.1.1.210/24", "reserved", tags=[tag("Printers")])
-    server.address(
-        "10.1.1.5/24",
-        dns_name="a.example",
-        tags=[tag("Edge"), tag("Core")],
-        custom_fields={"Ticket": "T-1"},
-    )
+    more = {"tags": [tag("Edge"), tag("Core")], "custom_fields": {"Ticket": "T-1"}}
+    server.address("10.1.1.5/24", dns_name="a.example", **more)
     server.address("10.1.1.6/24", dns_name="b.example")
     run(source(server))
     cidr = models.PoolCIDR.objects.get()
-    pools.change_cidr(
-        cidr.pk, {"tags": ["old-one", "ours"], "custom_fields": {"cost_center": 13}}, author=BY
-    )
+    ours = {"tags": ["old-one", "ours"], "custom_fields": {"cost_center": 13}}
+    pools.change_cidr(cidr.pk, ours, author=BY)
     (aggregate,) = exported("aggregates")
     assert (aggregate["tags"], aggregate["cf_cost_center"]) == ("private", "7")
     container, prefix = exported("prefixes")
@@ -253,11 +229,10 @@ def test_attributes_of_infoblox_and_phpipam_become_custom_fields() -> None:
         ("Section", "Subnet", "Description", "VLAN", "VRF", "Master Subnet", "Region"),
         [("Customers", "10.10.1.0/24", "Customer 1", 100, "", "10.10.0.0/16", "APAC")],
     )
-    draft = sources.draft(infoblox, phpipam, cluster=factories.cluster())
-    assert [note["message"] for note in draft.notes] == [
-        "file1.csv: columns that are not read: EA-Floor"
-    ]
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    draft = sources.draft(infoblox, phpipam)
+    (note,) = draft.notes
+    assert note["message"] == "file1.csv: columns that are not read: EA-Floor"
+    sources.commit(draft)
     assert attributes("10.0.0.0/8")[2] == {"region": "EMEA"}
     assert attributes("10.10.1.0/24")[2] == {"region": "APAC"}
 
@@ -287,22 +262,14 @@ def test_they_are_texts_that_follow_are_restored_and_go_back_by_id(server: NetBo
     mirror = source(server)
     assert counts(run(mirror)) == {"new": 1}
     before = attributes(PREFIX)[2]
-    assert before == {
-        "device": "sw1 (rack 7)",
-        "vlans": "Büro (10),Lab (20)",
-        "stages": "test,live",
-        "facts": '{"id": 1, "größe": [1, null]}',
-    }
+    same = {"stages": "test,live", "facts": '{"id": 1, "größe": [1, null]}'}
+    assert before == same | {"device": "sw1 (rack 7)", "vlans": "Büro (10),Lab (20)"}
     assert counts(run(mirror)) == {"unchanged": 1}
 
     (row,) = exported("prefixes")
     columns = {name: text for name, text in row.items() if name.startswith("cf_")}
-    assert columns == {
-        "cf_device": "3",
-        "cf_vlans": "12,13",
-        "cf_stages": "test,live",
-        "cf_facts": '{"id": 1, "größe": [1, null]}',
-    }
+    others = {f"cf_{name}": text for name, text in same.items()}
+    assert columns == others | {"cf_device": "3", "cf_vlans": "12,13"}
 
     prefix["custom_fields"]["device"] = reference(4, "sw1 (rack 7)", name="sw1")
     prefix["custom_fields"]["vlans"] = None
@@ -310,7 +277,7 @@ def test_they_are_texts_that_follow_are_restored_and_go_back_by_id(server: NetBo
     assert counts(second) == {"changed": 1}  # another device of the same name, too
     assert attributes(PREFIX)[2] == {k: v for k, v in before.items() if k != "vlans"}
     assert exported("prefixes")[0]["cf_device"] == "4"
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert attributes(PREFIX)[2] == before
     assert exported("prefixes")[0]["cf_device"] == "3"
 

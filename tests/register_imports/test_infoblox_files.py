@@ -3,12 +3,8 @@
 import pytest
 
 from pools.models import Block, Container, Pool, RegisterRecord, ReservedRange
-from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
-from tests.register_imports.sources import BY
-
-pytestmark = pytest.mark.django_db
 
 EXPORT = '''\
 header-networkview,name*,_new_name,comment
@@ -50,14 +46,14 @@ cnamerecord,www.example,web.example,default
 
 def test_an_export_with_many_header_rows_is_imported_once() -> None:
     cluster = factories.cluster()
-    draft = sources.draft(EXPORT.encode(), cluster=cluster)
+    draft = sources.draft(EXPORT, cluster=cluster)
     assert draft.format == "infoblox"
     assert sources.codes(draft) == [(10, "invalid", "host_bits_set")]
     assert [note["message"] for note in draft.notes if note["code"] == "left_out"] == [
         "file1.csv: not read: 1 rows of the type networkview",
         "file1.csv: not read: 1 rows of the type cnamerecord",
     ]
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+    sources.commit(draft, skip_bad=True)
     assert [(str(row.cidr), row.description) for row in Container.objects.order_by("cidr")] == [
         ("10.0.0.0/8", "Corporate"),
         ("2001:db8::/32", "Corporate v6"),
@@ -92,9 +88,7 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
         ("10.1.0.1-10.1.0.1", "Gateway"),
         ("10.1.0.100-10.1.0.200", "clients"),
     ]
-    again = drafts.IMPORTS.commit(
-        sources.draft(EXPORT.encode(), cluster=cluster).pk, skip_bad=True, author=BY
-    )
+    again = sources.commit(sources.draft(EXPORT, cluster=cluster), skip_bad=True)
     assert sources.counts(again) == {"unchanged": 16, "invalid": 1}
 
 
@@ -126,11 +120,8 @@ def test_another_host_with_the_same_address_and_a_deleted_row() -> None:
         "hostrecord,b.example,10.1.0.5\n"
         "hostrecord,c.example,\n"
     )
-    draft = sources.draft(text.encode(), cluster=factories.cluster())
-    assert sources.codes(draft) == [
-        (6, "conflict", "duplicate_in_file"),
-        (7, "invalid", "blank"),
-    ]
+    draft = sources.draft(text)
+    assert sources.codes(draft) == [(6, "conflict", "duplicate_in_file"), (7, "invalid", "blank")]
     assert "rows of the type network that the file deletes" in draft.notes[0]["message"]
 
 
@@ -144,7 +135,7 @@ def test_objects_of_one_host_are_one_address() -> None:
         "header-arecord,address*,fqdn*\n"
         "arecord,10.1.0.5,printer.example\narecord,10.1.0.6,scanner.example.\narecord,10.1.0.6,other.example\n"
     )
-    draft = sources.draft(text.encode(), cluster=factories.cluster())
+    draft = sources.draft(text)
     assert sources.codes(draft) == [(9, "conflict", "duplicate_in_file")]
     first, second = sources.rows_of(draft)[1:3]
     assert (first.holder_id, first.details["mac"]) == ("printer.example", "00:11:22:33:44:55")

@@ -25,7 +25,7 @@ def test_a_hundred_thousand_addresses_by_a_worker() -> None:
     drafted = RegisterImport.objects.get(pk=queued.pk)
     assert drafted.error == ""
     assert sources.counts(drafted) == {"new": ROWS + 400}
-    assert drafts.IMPORTS.commit(drafted.pk, author=BY).status == "committing"
+    assert sources.commit(drafted).status == "committing"
     worker.process_import(drafted.pk)
     committed = RegisterImport.objects.get(pk=drafted.pk)
     assert (committed.status, committed.error, committed.rows_done) == ("committed", "", ROWS + 400)
@@ -34,7 +34,7 @@ def test_a_hundred_thousand_addresses_by_a_worker() -> None:
     again = sources.draft(*files, cluster=cluster)
     worker.process_import(again.pk)
     assert sources.counts(RegisterImport.objects.get(pk=again.pk)) == {"unchanged": ROWS + 400}
-    drafts.IMPORTS.undo(committed.pk, author=BY)
+    sources.undo(committed)
     worker.process_import(committed.pk)
     undone = RegisterImport.objects.get(pk=committed.pk)
     assert (undone.status, undone.error) == ("undone", "")
@@ -61,7 +61,7 @@ def test_a_large_mirror_releases_and_restores_its_addresses(monkeypatch: Any) ->
         assert sources.counts(runs[-1]) == {"unchanged": 5_032, "vanished": 3_000}
         drafts.confirm_vanished(runs[-1].pk, author=BY)
         assert Block.objects.filter(state="held").count() == 5_000
-        drafts.IMPORTS.undo(runs[-1].pk, author=BY)
+        sources.undo(runs[-1])
         worker.process_import(runs[-1].pk)
         assert Block.objects.filter(state="held").count() == 8_000
     finally:
@@ -70,7 +70,7 @@ def test_a_large_mirror_releases_and_restores_its_addresses(monkeypatch: Any) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_a_transaction_may_pause_while_rows_are_computed() -> None:
-    queued = sources.draft(*sources.many_addresses(8_000), cluster=factories.cluster())
+    queued = sources.draft(*sources.many_addresses(8_000))
     with connection.cursor() as cursor:
         cursor.execute("SET idle_in_transaction_session_timeout = '50ms'")
     try:

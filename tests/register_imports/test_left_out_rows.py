@@ -21,7 +21,7 @@ def committed(*files: bytes, skipped: tuple[int, ...] = (), **options: Any) -> A
     draft = sources.draft(*files, **{"cluster": factories.cluster(), **options})
     if skipped:
         drafts.IMPORTS.skip_rows(draft.pk, skipped, skipped=True, author=BY)
-    return drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+    return sources.commit(draft, skip_bad=True)
 
 
 def free(pool: str = "10.0.1.0-29") -> list[str]:
@@ -51,7 +51,7 @@ def test_a_skipped_row_and_the_undo() -> None:
     done = committed(PREFIX, table(("address", "holder"), rows), skipped=(2,))
     assert counts(done) == {"new": 3, "left_out": 1}
     assert ReservedRange.objects.get().reason == "in use, not imported: two"
-    drafts.IMPORTS.undo(done.pk, author=BY)
+    sources.undo(done)
     assert not ReservedRange.objects.exists()
     committed(PREFIX, table(("address", "holder"), rows), skipped=(2,))
     assert free() == ["10.0.1.1", "10.0.1.4", "10.0.1.5", "10.0.1.6"]

@@ -142,13 +142,8 @@ def test_characters_that_cannot_be_stored_are_replaced(server: NetBox) -> None:
 
 
 def nested(name: str | None, **more: Any) -> dict[str, Any]:
-    return {
-        "id": 7,
-        "url": "https://netbox/7/",
-        "display": name or "MX480 (7)",
-        "name": name,
-        **more,
-    }
+    display = name or "MX480 (7)"
+    return {"id": 7, "url": "https://netbox/7/", "display": display, "name": name, **more}
 
 
 FAMILY = {"value": 4, "label": "IPv4"}

@@ -20,13 +20,10 @@ from pools.models import (
 from pools.platform import checks
 from pools.register import pools
 from pools.register.allocator import requests
-from pools.register.imports import drafts
 from tests import factories
 from tests.edges import api as apis
 from tests.register_imports import sources
 from tests.register_imports.sources import BY, counts, exported, table
-
-pytestmark = pytest.mark.django_db
 
 
 def demo(cluster: Cluster, **options: object):
@@ -45,14 +42,14 @@ def test_the_demo_data_is_imported_and_a_second_run_changes_nothing() -> None:
     assert draft.status == "drafted"
     assert sources.codes(draft) == []
     assert sources.counts(draft) == {"new": 251}
-    committed = drafts.IMPORTS.commit(draft.pk, author=BY)
+    committed = sources.commit(draft)
     assert committed.status == "committed"
     assert Container.objects.count() == 7
     assert Pool.objects.count() == 49 + 15
     assert Block.objects.filter(state="held").count() == 6 * 29
     assert ReservedRange.objects.count() == 6
     last = Event.objects.order_by("-id")[0].id
-    again = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
+    again = sources.commit(demo(cluster))
     assert sources.counts(again) == {"unchanged": 251}
     assert not Event.objects.filter(id__gt=last).exclude(table__icontains="importevent").exists()
     assert violations() == []
@@ -65,8 +62,8 @@ def violations() -> list[str]:
 
 def test_an_undo_leaves_nothing() -> None:
     cluster = factories.cluster()
-    committed = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
-    undone = drafts.IMPORTS.undo(committed.pk, author=BY)
+    committed = sources.commit(demo(cluster))
+    undone = sources.undo(committed)
     assert undone.status == "undone"
     remaining = (Container, Pool, PoolCIDR, Block, ReservedRange, RegisterRecord)
     assert [model.objects.count() for model in remaining] == [0] * 6
@@ -75,17 +72,17 @@ def test_an_undo_leaves_nothing() -> None:
 
 def test_an_undo_is_refused_while_somebody_else_holds_an_address_of_its_pools() -> None:
     cluster = factories.cluster()
-    committed = drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
+    committed = sources.commit(demo(cluster))
     pool = Pool.objects.get(name="10.112.129.0-24")
     requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "other", ""),)), author=BY)
     with pytest.raises(errors.ImportInUse, match="is held, by vm other"):
-        drafts.IMPORTS.undo(committed.pk, author=BY)
+        sources.undo(committed)
     assert Pool.objects.count() == 64
 
 
 def test_free_addresses_are_allocated_around_what_was_imported() -> None:
     cluster = factories.cluster()
-    drafts.IMPORTS.commit(demo(cluster).pk, author=BY)
+    sources.commit(demo(cluster))
     pool = Pool.objects.get(name="192.168.0.0-22")
     answer = requests.allocate(pool.pk, BlockDemand(holders=(Holder("vm", "new", ""),)), author=BY)
     assert answer.blocks[0]["address"] == "192.168.0.31"  # type: ignore[union-attr]
@@ -129,8 +126,8 @@ def test_the_export_of_a_table_is_read_and_bad_rows_have_a_code() -> None:
         (12, "invalid", "not_an_address"),
     ]
     with pytest.raises(errors.ImportHasBadRows):
-        drafts.IMPORTS.commit(draft.pk, author=BY)
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+        sources.commit(draft)
+    sources.commit(draft, skip_bad=True)
     held = Block.objects.filter(state="held").order_by("cidr", "space__name")
     assert [(str(b.cidr), b.space.name, b.holder_kind, b.holder_id, b.org) for b in held] == [
         ("10.1.0.5/32", "Blue", "host", "a.example", "Acme"),
@@ -151,28 +148,25 @@ def test_a_range_with_another_description_is_changed_and_an_undo_restores_it() -
         header = ("start_address", "end_address", "status", "description")
         return sources.table(header, [("10.1.0.20/24", "10.1.0.29/24", status, description)])
 
-    drafts.IMPORTS.commit(
-        sources.draft(prefixes, ranges("printers"), cluster=cluster).pk, author=BY
-    )
+    sources.commit(sources.draft(prefixes, ranges("printers"), cluster=cluster))
     draft = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
     assert sources.counts(draft) == {"changed": 1, "unchanged": 1}
-    second = drafts.IMPORTS.commit(draft.pk, author=BY)
+    second = sources.commit(draft)
     assert ReservedRange.objects.get().reason == "scanners"
     assert RegisterRecord.objects.get(target="reserved").details == {"status": "deprecated"}
     same = sources.draft(prefixes, ranges("scanners", "deprecated"), cluster=cluster)
     assert sources.counts(same) == {"unchanged": 2}
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert ReservedRange.objects.get().reason == "printers"
-    assert sources.counts(sources.draft(prefixes, ranges("printers"), cluster=cluster)) == {
-        "unchanged": 2
-    }
+    former = sources.draft(prefixes, ranges("printers"), cluster=cluster)
+    assert sources.counts(former) == {"unchanged": 2}
     assert violations() == []
 
 
 def test_a_range_that_no_import_brought_keeps_its_reason() -> None:
     cluster = factories.cluster()
     prefixes = sources.table(("prefix",), [("10.1.0.0/24",)])
-    drafts.IMPORTS.commit(sources.draft(prefixes, cluster=cluster).pk, author=BY)
+    sources.commit(sources.draft(prefixes, cluster=cluster))
     span = AddressRange(ip_address("10.1.0.20"), ip_address("10.1.0.29"))
     pools.reserve(PoolCIDR.objects.get().pk, span, author=BY, reason="by hand")
     header = ("start_address", "end_address", "status", "description")
@@ -211,7 +205,7 @@ def test_what_was_imported_comes_back() -> None:
             [("192.168.1.100/22", "192.168.1.149/22", "reserved", "Future use")],
         ),
     )
-    drafts.IMPORTS.commit(sources.draft(*files, cluster=cluster).pk, author=BY)
+    sources.commit(sources.draft(*files, cluster=cluster))
     prefixes, written = exported("prefixes", cluster), exported("ip-addresses", cluster)
     ranges = exported("ip-ranges", cluster)
     assert set(prefixes[0]) <= PREFIX
@@ -232,13 +226,9 @@ def test_what_was_imported_comes_back() -> None:
     assert (web["dns_name"], web["tenant"], web["description"]) == ("web.example", "Dunder", "shop")
     assert (printer["dns_name"], printer["description"]) == ("", "printer in the hall")
     assert [row["description"] for row in ranges] == ["Future use"]
-    again = sources.draft(
-        *(
-            table([*rows[0]], [[*row.values()] for row in rows])
-            for rows in (prefixes, written, ranges)
-        ),
-        cluster=cluster,
-    )
+    lists = (prefixes, written, ranges)
+    back = [table([*rows[0]], [[*row.values()] for row in rows]) for rows in lists]
+    again = sources.draft(*back, cluster=cluster)
     assert counts(again) == {"unchanged": len(sources.demo_prefixes()) + len(addresses) + 1}
 
 

@@ -8,14 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from pools.core import errors
-from pools.models import (
-    Block,
-    Container,
-    NetBoxSource,
-    Pool,
-    RegisterImport,
-    ReservedRange,
-)
+from pools.models import Block, Container, NetBoxSource, Pool, RegisterImport, ReservedRange
 from pools.platform import database
 from pools.platform.imports import worker
 from pools.platform.outbound import faults
@@ -25,9 +18,15 @@ from tests import eventually, factories, people
 from tests.edges import api as apis
 from tests.register_imports import netbox_server
 from tests.register_imports.netbox_server import NetBox, nested
-from tests.register_imports.sources import BY, counts
+from tests.register_imports.sources import BY, counts, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+# Transactions of this database that wait for a lock.
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 def fill(server: NetBox) -> None:
@@ -115,9 +114,7 @@ def test_only_the_newest_run_asks(server: NetBox) -> None:
     second, third = run(mirror), run(mirror)
     second.refresh_from_db()
     assert (counts(second), counts(third)) == ({"unchanged": 6}, {"unchanged": 6, "vanished": 1})
-    assert [(name, pk, number) for name, pk, number in sources.lacking_mirrors()] == [
-        ("dc", third.pk, 1)
-    ]
+    assert sources.lacking_mirrors() == [("dc", third.pk, 1)]
     with pytest.raises(errors.NotFound):
         import_drafts.confirm_vanished(second.pk, [1], author=BY)
     server.objects["ip-addresses"].insert(1, gone)
@@ -138,7 +135,7 @@ def test_a_run_waits_for_a_confirmation_without_a_deadlock(server: NetBox) -> No
             with transaction.atomic():
                 RegisterImport.objects.select_for_update().get(pk=second.pk)
                 has_lock.set()
-                eventually.until(lambda: backends_that_wait() > 0)
+                eventually.until(lambda: database.rows(WAITING, []))
                 outcome.append(confirm(second))
         except DatabaseError as error:
             outcome.append(error)
@@ -152,16 +149,6 @@ def test_a_run_waits_for_a_confirmation_without_a_deadlock(server: NetBox) -> No
     thread.join(30)
     assert [type(result) for result in outcome] == [RegisterImport]
     assert (third.status, counts(third)) == ("committed", {"unchanged": 6})
-
-
-def backends_that_wait() -> int:
-    """Return how many transactions of this database wait for a lock."""
-    rows = database.rows(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        " AND wait_event_type = 'Lock'",
-        [],
-    )
-    return int(rows[0][0])
 
 
 def test_what_is_kept_belongs_to_the_mirror_no_longer(server: NetBox) -> None:
@@ -210,10 +197,8 @@ def test_the_confirmation_on_the_page(server: NetBox) -> None:
     assert people.browser("viewer").get(url, {"ask": "release"}).status_code == 403
     first = second.rows.get(status="vanished", values__first="10.1.1.5")
     browser.post(url, {"action": "keep", "row": first.number})
-    assert (
-        "2 objects that the source has no more"
-        in browser.get(url, {"ask": "release"}).content.decode()
-    )
+    question = browser.get(url, {"ask": "release"}).content.decode()
+    assert "2 objects that the source has no more" in question
     after = browser.post(f"{url}?ask=release", {"action": "release"}, follow=True).content.decode()
     assert "gone from the source</h2>" not in after
     assert (held(), ReservedRange.objects.count()) == ({"10.1.1.5/32": ("web.example", "Acme")}, 1)
@@ -270,9 +255,7 @@ def test_a_reading_that_fails_releases_nothing(server: NetBox, status: int) -> N
     mirror = filled(server)
     before = held()
     server.objects["ip-addresses"].clear()
-    server.before_page = lambda name, _: (
-        server.statuses.append(status) if name == "ip-ranges" else None
-    )
+    server.before_page = lambda name, _: server.statuses.extend([status] * (name == "ip-ranges"))
     failed = run(mirror)
     assert failed.status == "failed"
     assert failed.error_code.startswith("cluster_")
@@ -361,5 +344,5 @@ def test_a_range_that_grows_stays_reserved(server: NetBox) -> None:
     assert counts(second) == {"new": 1, "unchanged": 1, "released": 1}
     assert ReservedRange.objects.get().span == "10.1.1.50-10.1.1.70"
     assert counts(run(mirror)) == {"unchanged": 2}
-    import_drafts.IMPORTS.undo(second.pk, author=BY)
+    undo(second)
     assert ReservedRange.objects.get().span == "10.1.1.50-10.1.1.60"

@@ -8,11 +8,9 @@ import csv
 import pytest
 
 from pools.models import Block, Container, Pool
-from pools.register.imports import drafts
-from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox, choice, nested
-from tests.register_imports.sources import BY, codes, counts, exported, rows_of
+from tests.register_imports.sources import codes, counts, exported, rows_of
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -150,7 +148,7 @@ def test_a_list_in_german_has_german_labels() -> None:
         [("10.1.1.3/24", "Global", "Reserviert", "", "", "", "", ""),
          ("10.1.1.4/24", "Global", "Aktiv", "Sekundär", "Acme", "", "eth0", "rtr01")],
     )  # fmt: skip
-    draft = sources.draft(prefixes, addresses, cluster=factories.cluster())
+    draft = sources.draft(prefixes, addresses)
     assert [(row.target, row.details.get("status", "")) for row in rows_of(draft)] == [
         ("pool", "deprecated"),
         ("reserved", "reserved"),
@@ -197,6 +195,6 @@ def test_the_undo_of_a_new_holder_restores_the_status_of_the_former(server: NetB
     second = run(mirror)
     assert counts(second) == {"changed": 1, "unchanged": 1}
     assert by_place("ip-addresses")["10.1.1.5/24", ""]["status"] == "active"
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     row = by_place("ip-addresses")["10.1.1.5/24", ""]
     assert (row["dns_name"], row["status"], row["description"]) == ("old.example", "dhcp", "desk 7")

@@ -7,13 +7,10 @@ import pytest
 
 from pools.core import errors
 from pools.models import Block, Container, Pool, RegisterRecord, ReservedRange
-from pools.register.imports import drafts
 from tests import factories
 from tests.claims.imports import corpus
 from tests.register_imports import sources
-from tests.register_imports.sources import BY, read, table
-
-pytestmark = pytest.mark.django_db
+from tests.register_imports.sources import read, table
 
 # app/admin/import-export/export-subnets.php
 SUBNETS = table(
@@ -56,7 +53,7 @@ def test_the_exports_of_subnets_and_addresses_are_imported_once() -> None:
     notes = [note["message"] for note in draft.notes]
     assert any("folders, which hold no address space" in note for note in notes)
     assert any("Cost centre" in note for note in notes)
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    sources.commit(draft)
     assert [str(row.cidr) for row in Container.objects.all()] == ["10.10.0.0/16"]
     assert sorted(Pool.objects.values_list("name", "description")) == [
         ("10.10.1.0-24", "Customer 1"),
@@ -82,7 +79,7 @@ def test_the_exports_of_subnets_and_addresses_are_imported_once() -> None:
         ("10.10.1.1", "gateway"),
         ("10.10.1.5", "reserved"),
     ]
-    again = drafts.IMPORTS.commit(sources.draft(SUBNETS, ADDRESSES, cluster=cluster).pk, author=BY)
+    again = sources.commit(sources.draft(SUBNETS, ADDRESSES, cluster=cluster))
     assert sources.counts(again) == {"unchanged": 11}
 
 
@@ -116,11 +113,9 @@ def test_the_export_of_one_subnet_brings_the_prefix_above_its_table() -> None:
 
 def test_the_prefix_above_a_table_yields_to_the_row_of_the_subnet() -> None:
     draft = sources.draft(
-        table(ONE_SUBNET[0], ONE_SUBNET[1:]), SUBNETS, ONE_V6,
-        cluster=factories.cluster(),
-    )  # fmt: skip
+        table(ONE_SUBNET[0], ONE_SUBNET[1:]), SUBNETS, ONE_V6)  # fmt: skip
     assert sources.codes(draft) == [(2, "unchanged", "duplicate_in_file")]
-    committed = drafts.IMPORTS.commit(draft.pk, author=BY)
+    committed = sources.commit(draft)
     assert Pool.objects.get(name="10.10.1.0-24").description == "Customer 1"
     assert committed.counts["unchanged"] == 1
 
@@ -143,7 +138,7 @@ def test_the_export_of_a_search_has_a_prefix_above_the_addresses_of_each_subnet(
             ("10.10.2.3", "DHCP", "", "server2", "", "", "", "", "", ""),
         ],
     )  # fmt: skip
-    draft = sources.draft(content, cluster=factories.cluster())
+    draft = sources.draft(content)
     assert sources.codes(draft) == []
     rows = sources.rows_of(draft)
     assert [row.target for row in rows] == ["pool", "address"] * 2
@@ -177,7 +172,7 @@ def test_the_templates_of_its_import_are_read() -> None:
         ),
         [("Customers", "10.10.1.3", "a.example", "", "default", "10.10.1.0/24", "", "", "", "", "Used", "0")],
     )  # fmt: skip
-    draft = sources.draft(subnets, addresses, cluster=factories.cluster())
+    draft = sources.draft(subnets, addresses)
     assert sources.codes(draft) == []
     assert sources.counts(draft) == {"new": 2}
     assert "status" not in sources.rows_of(draft)[1].details
@@ -202,7 +197,7 @@ def test_tables_of_its_database_have_decimal_addresses_and_numbers_of_states() -
             (5, 3, "168428021", 1, "Gateway", "NULL", "NULL", "NULL", 2, "NULL"),
         ],
     )  # fmt: skip
-    draft = sources.draft(subnets, addresses, cluster=factories.cluster())
+    draft = sources.draft(subnets, addresses)
     assert sources.codes(draft) == []
     assert [(row.target, str(row.cidr)) for row in sources.rows_of(draft)] == [
         ("pool", "fd13:6d20:29dc:cf27::/64"),

@@ -6,11 +6,10 @@ import pytest
 
 from pools.models import Block, Container, Pool, PoolCIDR, ReservedRange
 from pools.register.checks import compare_free_space
-from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.netbox_server import NetBox
-from tests.register_imports.sources import BY, counts, exported, rows_of, table
+from tests.register_imports.sources import counts, exported, rows_of, table
 from tests.register_imports.test_netbox_mirror import run, source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,7 +61,7 @@ def test_it_names_the_pool_and_what_to_do_and_the_mirror_goes_on(server: NetBox)
     after = state()
     assert set(counts(run(mirror))) == {"unchanged", "conflict"}
     assert (state(), withheld()) == (after, ["10.0.1.64-10.0.1.127"])
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert (state(), withheld()) == (before, [])
     run(mirror)
     server.objects["prefixes"].remove(child)
@@ -79,7 +78,7 @@ def test_nobody_gets_an_address_of_it() -> None:
     )
     draft = sources.draft(*files, cluster=cluster)
     assert counts(draft) == {"new": 2, "conflict": 1}
-    drafts.IMPORTS.commit(draft.pk, skip_bad=True, author=BY)
+    sources.commit(draft, skip_bad=True)
     assert sorted(factories.drain(pool)) == ["10.0.1.1/32", "10.0.1.2/32", "10.0.1.3/32"]
     again = sources.draft(*files, cluster=cluster)
     assert counts(again) == {"unchanged": 2, "conflict": 1}
@@ -89,7 +88,7 @@ def test_nobody_gets_an_address_of_it() -> None:
 def test_the_registered_cidr_and_its_status_in_the_file() -> None:
     cluster = factories.cluster()
     parent = table(sources.IMPORT_PREFIX, [("10.0.1.0/24", "active", "", "", "", "Servers")])
-    drafts.IMPORTS.commit(sources.draft(parent, cluster=cluster).pk, author=BY)
+    sources.commit(sources.draft(parent, cluster=cluster))
     child = table(sources.IMPORT_PREFIX, [("10.0.1.64/26", "active"), ("10.0.1.64/28", "active")])
     draft = sources.draft(parent, child, cluster=cluster)
     assert [(str(row.first), row.status) for row in rows_of(draft)] == [
@@ -119,5 +118,5 @@ def test_reserved_ranges_that_are_there_stay_as_they_are(server: NetBox) -> None
     second = run(mirror)
     assert withheld() == ["10.0.1.60-10.0.1.69", "10.0.1.70-10.0.1.127"]
     assert set(counts(run(mirror))) == {"unchanged", "conflict"}
-    drafts.IMPORTS.undo(second.pk, author=BY)
+    sources.undo(second)
     assert withheld() == ["10.0.1.60-10.0.1.69"]

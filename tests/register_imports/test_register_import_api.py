@@ -1,16 +1,12 @@
 """imports/ over REST and its pages: a draft, its rows, a correction, commit and undo."""
 
-import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from pools.models import Block, Pool, RegisterImport
-from pools.register.imports import drafts
 from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports import sources
-
-pytestmark = pytest.mark.django_db
 
 PREFIXES = b"prefix,status,description\n10.80.0.0/24,active,office\n10.80.1.1/24,active,\n"
 ADDRESSES = b"address,dns_name,tenant\n10.80.0.5/24,web.example,Acme\n"
@@ -20,9 +16,8 @@ def test_from_the_file_to_the_undo() -> None:
     api = apis.Api()
     api.cluster()
     files = [SimpleUploadedFile("p.csv", PREFIXES), SimpleUploadedFile("a.csv", ADDRESSES)]
-    answer = api.client.post(
-        f"{apis.ROOT}imports/", {"kind": "register", "cluster": "prod", "file": files}
-    )
+    form = {"kind": "register", "cluster": "prod", "file": files}
+    answer = api.client.post(f"{apis.ROOT}imports/", form)
     assert answer.status_code == 201, answer.content
     pk = answer.json()["id"]
     assert answer.json()["counts"] | {"new": 2, "invalid": 1} == answer.json()["counts"]
@@ -42,19 +37,12 @@ def test_from_the_file_to_the_undo() -> None:
 def test_a_block_shows_what_the_import_says_about_its_holder() -> None:
     api = apis.Api()
     api.cluster()
-    prefixes = "prefix\n10.80.0.0/24\n"
-    addresses = (
-        "ip address,hostname,mac,note\n10.80.0.5,web.example,00:11:22:33:44:55,<b>shop</b>\n"
-    )
-    for text in (prefixes, addresses):
+    host = "10.80.0.5,web.example,00:11:22:33:44:55,<b>shop</b>"
+    for text in ("prefix\n10.80.0.0/24\n", f"ip address,hostname,mac,note\n{host}\n"):
         body = {"kind": "register", "cluster": "prod", "text": text, "commit": True}
         api("POST", "imports/", body)
     block = Block.objects.get(cidr="10.80.0.5/32")
-    details = {
-        "dns_name": "web.example",
-        "mac": "00:11:22:33:44:55",
-        "note": "<b>shop</b>",
-    }
+    details = {"dns_name": "web.example", "mac": "00:11:22:33:44:55", "note": "<b>shop</b>"}
     imported = {"description": "<b>shop</b>", "details": details}
     assert api("GET", f"blocks/{block.pk}/").json()["imported"] == imported
     page = people.browser().get(f"/admin/pools/block/{block.pk}/change/")
@@ -98,7 +86,7 @@ def test_rows_name_the_registered_pool_and_lead_to_what_was_written() -> None:
     assert ">10.70.1.0-24<" in page
     assert "/admin/find/?q=10.70" not in page
 
-    drafts.IMPORTS.commit(draft.pk, author=sources.BY, skip_bad=True)
+    sources.commit(draft, skip_bad=True)
     page = _page(draft)
     assert 'href="/admin/find/?q=10.70.1.0%2F24"' in page
     assert 'href="/admin/find/?q=10.64.0.0%2F20"' in page
@@ -112,5 +100,5 @@ def test_a_new_prefix_names_what_it_overlaps_elsewhere() -> None:
     draft = sources.draft(sources.table(sources.IMPORT_PREFIX, prefixes), cluster=cluster)
     page = _page(draft)
     assert page.count("Overlaps 10.70.0.0/16 of pool edge in") == 1
-    drafts.IMPORTS.commit(draft.pk, author=sources.BY)
+    sources.commit(draft)
     assert "Overlaps 10.70" not in _page(draft)

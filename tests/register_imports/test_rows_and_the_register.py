@@ -9,7 +9,6 @@ from pools.core import errors
 from pools.models import Cluster, Container, Pool, PoolCIDR, RegisterRecord, ReservedRange
 from pools.register import pools
 from pools.register.allocator import window
-from pools.register.imports import drafts
 from tests import factories
 from tests.register_imports import sources
 from tests.register_imports.sources import BY, rows_of
@@ -81,11 +80,9 @@ CASES: dict[str, Case] = {
 def test_a_row(prepare: Callable[[Cluster], Any], content: str, status: str, code: str) -> None:
     cluster = factories.cluster()
     prepare(cluster)
-    row = rows_of(sources.draft(content.encode(), cluster=cluster))[0]
-    assert (row.status, [reason["code"] for reason in row.reasons]) == (
-        status,
-        [code] if code else [],
-    )
+    row = rows_of(sources.draft(content, cluster=cluster))[0]
+    assert row.status == status
+    assert [reason["code"] for reason in row.reasons] == ([code] if code else [])
     is_there = status in {"changed", "unchanged"} or code in {"already_allocated", "ranges_overlap"}
     assert (row.object_id is not None) is is_there
     assert (row.before is not None) is (status == "changed")
@@ -94,9 +91,8 @@ def test_a_row(prepare: Callable[[Cluster], Any], content: str, status: str, cod
 def test_the_former_values_of_changed_rows() -> None:
     cluster = factories.cluster()
     held(cluster)
-    Container.objects.create(
-        space=Pool.objects.get().space, cidr="10.0.0.0/16", description="old", tags=["a"]
-    )
+    space = Pool.objects.get().space
+    Container.objects.create(space=space, cidr="10.0.0.0/16", description="old", tags=["a"])
     content = f"prefix,description\n10.0.0.0/16,new\n{NET},net\n".encode()
     draft = sources.draft(content, b"ip,holder,note\n10.0.1.2,web,x\n", cluster=cluster)
     before = {row.number: row.before for row in rows_of(draft)}
@@ -108,23 +104,19 @@ def test_the_former_values_of_changed_rows() -> None:
 
 def test_an_address_whose_prefix_is_not_imported() -> None:
     content = f"prefix,tenant\n{NET},{'x' * 300}\n".encode()
-    draft = sources.draft(content, b"ip,holder\n10.0.1.2,web\n", cluster=factories.cluster())
+    draft = sources.draft(content, b"ip,holder\n10.0.1.2,web\n")
     row = rows_of(draft)[1]
     assert (row.status, row.reasons[0]["code"]) == ("invalid", "pool_not_imported")
     assert row.reasons[0]["message"] == f"the prefix {NET}, row 2, is not imported"
 
 
 def test_the_undo_is_refused_while_somebody_reserves_addresses_of_its_pool() -> None:
-    draft = sources.draft(
-        f"prefix\n{NET}\n".encode(),
-        b"start ip,end ip\n10.0.1.10,10.0.1.20\n",
-        cluster=factories.cluster(),
-    )
-    drafts.IMPORTS.commit(draft.pk, author=BY)
+    draft = sources.draft(f"prefix\n{NET}\n".encode(), b"start ip,end ip\n10.0.1.10,10.0.1.20\n")
+    sources.commit(draft)
     added = factories.reserve(Pool.objects.get(), "10.0.1.30-10.0.1.40")
     with pytest.raises(errors.ImportInUse, match=r"10\.0\.1\.30-10\.0\.1\.40 in the pool"):
-        drafts.IMPORTS.undo(draft.pk, author=BY)
+        sources.undo(draft)
     pools.unreserve(added, author=BY)
-    drafts.IMPORTS.undo(draft.pk, author=BY)
+    sources.undo(draft)
     for model in (PoolCIDR, ReservedRange, RegisterRecord):
         assert not model._default_manager.exists()

@@ -7,7 +7,7 @@ from pools.register.imports import drafts
 from tests import factories, people
 from tests.edges import api as apis
 from tests.register_imports import sources
-from tests.register_imports.sources import BY, codes, counts, rows_of, table
+from tests.register_imports.sources import codes, counts, rows_of, table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,7 +32,7 @@ def draft(sites: dict[str, Cluster], *files: bytes) -> drafts.RegisterImport:
 def test_an_address_without_a_site_is_asked_and_withheld(sites: dict[str, Cluster]) -> None:
     made = draft(sites, PREFIXES, HOSTS)
     assert [code for _line, status, code in codes(made) if status == "conflict"] == [ASKED] * 3
-    drafts.IMPORTS.commit(made.pk, skip_bad=True, author=BY)
+    sources.commit(made, skip_bad=True)
     assert not Block.objects.filter(state="held").exists()
     for pool in Pool.objects.all():
         assert not {"192.168.50.2/32", "192.168.50.3/32"} & {*factories.drain(pool)}
@@ -80,10 +80,8 @@ def test_what_rest_answers_is_sent_back(sites: dict[str, Cluster]) -> None:
     assert mapping == {"site": {site: sites[site].name for site in ("Berlin", "Madrid")}}
     assert api("PATCH", path, {"mapping": mapping}).json()["mapping"] == mapping
     assert api("PATCH", path, {"mapping": {"vrf": {}}}).json()["mapping"]["site"] == mapping["site"]
-    assert api("PATCH", path, {"mapping": {"site": {}}}).json()["mapping"] == {
-        "vrf": {},
-        "site": {},
-    }
+    emptied = api("PATCH", path, {"mapping": {"site": {}}}).json()["mapping"]
+    assert emptied == {"vrf": {}, "site": {}}
     wrong = api("PATCH", path, {"mapping": {"site": {"Berlin": 4}}})
     assert apis.refused(wrong, 400, "wrong_type")["errors"][0]["field"] == "mapping.site.Berlin"
     body = {"name": "dc", "url": "https://n.example", "token": "t" * 40, "cluster": sites[""].name}
@@ -92,14 +90,10 @@ def test_what_rest_answers_is_sent_back(sites: dict[str, Cluster]) -> None:
 
 
 def test_an_address_that_several_have_by_its_role() -> None:
-    rows = [
-        ("10.0.0.1", "vrrp", "r1"),
-        ("10.0.0.1", "vrrp", "r2"),
-        ("10.0.0.2", "", "a"),
-        ("10.0.0.2", "", "b"),
-    ]
+    rows = [("10.0.0.1", "vrrp", "r1"), ("10.0.0.1", "vrrp", "r2"), ("10.0.0.2", "", "a")]
+    rows.append(("10.0.0.2", "", "b"))
     files = table(("prefix",), [("10.0.0.0/24",)]), table(("address", "role", "dns_name"), rows)
-    made = sources.draft(*files, cluster=factories.cluster())
+    made = sources.draft(*files)
     assert [row.status for row in rows_of(made)] == ["new", "new", "unchanged", "new", "conflict"]
 
 
@@ -111,18 +105,18 @@ IN_VRFS = table(("address", "vrf", "dns_name"), [
 
 
 def test_an_address_without_a_vrf_is_asked_and_withheld_in_each() -> None:
-    made = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster())
+    made = sources.draft(VRFS, IN_VRFS)
     asked = [line for line, _status, code in codes(made) if code == "ambiguous_vrf"]
     statuses = [row.status for row in rows_of(made)[3:8]]
     assert (len(asked), statuses) == (2, ["conflict", "conflict", "new", "new", "invalid"])
-    drafts.IMPORTS.commit(made.pk, skip_bad=True, author=BY)
+    sources.commit(made, skip_bad=True)
     assert set(Block.objects.filter(state="held").values_list("holder_id", flat=True)) == {"c", "d"}
     for pool in Pool.objects.filter(space__name__in=["blue", "red"]):
         assert not {"192.168.50.2/32", "192.168.50.3/32"} & {*factories.drain(pool)}
 
 
 def test_the_vrf_is_chosen_for_all_alike() -> None:
-    made, api = sources.draft(VRFS, IN_VRFS, cluster=factories.cluster()), apis.Api()
+    made, api = sources.draft(VRFS, IN_VRFS), apis.Api()
     path = f"imports/{made.pk}/rows/"
     assert api("GET", f"{path}4/").json()["candidates"] == ["blue", "red"]
     assert api("PATCH", f"{path}4/", {"vrf": "red", "alike": True}).status_code == 200

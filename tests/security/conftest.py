@@ -1,5 +1,6 @@
 """What the attacks are made at: the site in this process, or one that runs."""
 
+import logging
 import pathlib
 import tempfile
 from collections.abc import Iterator
@@ -28,3 +29,11 @@ def running() -> Iterator[RunningTarget]:
             yield created
         finally:
             created.up.end()
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Thousands of refusals are not worth a line each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)

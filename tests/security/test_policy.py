@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from tests.claims.access import answers
 from tests.security import everything, policy, requests
 from tests.security.everything import OWNER, STRANGER, Everything
 
+pytestmark = pytest.mark.usefixtures("quiet")
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 REST, ADMIN, WEBHOOKS = "/api/v1/", "/admin/", "/webhooks/"
 ROLES = ("signed in", "viewer", "operator", "administrator", "superuser", OWNER, STRANGER)
@@ -41,14 +41,6 @@ for _line in policy.lines():
 _WRITES = re.compile(
     r'^\s*(INSERT|UPDATE|DELETE)(?!.*("pools_browsersession"|"?pools_tokenuse))', re.IGNORECASE
 )
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Thousands of refusals are not worth a line each."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_every_address_has_a_line_and_every_line_an_address() -> None:

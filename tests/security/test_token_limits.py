@@ -1,7 +1,6 @@
 """Levels and limits of tokens at every endpoint and method of REST; the owner of each token is a superuser."""
 
 import json
-import logging
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -23,28 +22,19 @@ from tests.observed import rows
 from tests.security import everything, policy, requests
 from tests.security.everything import Everything
 
+pytestmark = pytest.mark.usefixtures("quiet")
 OTHER = "zebra"  # in the names of all that belongs to the other cluster
 NO_DATA = {"/api/v1/docs/", "/api/v1/schema/"}  # of no cluster, but with examples
 _WRITES = re.compile(r'^\s*(INSERT|UPDATE|DELETE)(?!.*"?pools_tokenuse)', re.IGNORECASE)
 _MAC, _IP = "02:aa:aa:aa:aa:00", "10.60.0.20/24"  # of a VM in the cluster prod
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Thousands of refusals are not worth a line each."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
-
-
 @pytest.fixture(scope="module")
-def _everything(django_db_setup: None, django_db_blocker: Any) -> Iterator[Everything]:
+def _everything(module_transaction: None) -> Everything:
     """Made once: each request is undone, and each test."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        created = everything.create()
-        _add_other_cluster(created)
-        yield created
-        transaction.set_rollback(True)
+    created = everything.create()
+    _add_other_cluster(created)
+    return created
 
 
 @pytest.fixture

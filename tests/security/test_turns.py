@@ -1,5 +1,6 @@
 """The threads of a web process: a request that waits delays no other one, and loses nothing."""
 
+import contextlib
 import signal
 import socket
 from collections.abc import Iterator
@@ -21,35 +22,37 @@ def site() -> Iterator[running_site.Web]:
         yield running
 
 
-def asks_the_database(site: running_site.Site) -> int:
-    """The status of a request that reads a token's user."""
-    line = running_site.urllib.request.Request(
-        f"{site.url}/api/v1/pools/", headers={"Authorization": f"Token {'a' * 64}"}
+@contextlib.contextmanager
+def waiting_requests(site: running_site.Site, count: int) -> Iterator[list[futures.Future[int]]]:
+    """Requests that read a token's user, and wait until the end of the block."""
+
+    def ask() -> int:
+        token = {"Authorization": f"Token {'a' * 64}"}
+        line = running_site.urllib.request.Request(f"{site.url}/api/v1/pools/", headers=token)
+        try:
+            with running_site.urllib.request.urlopen(line, timeout=120) as answer:
+                return int(answer.status)
+        except running_site.urllib.error.HTTPError as error:
+            return error.code
+
+    url = data_folder.connections(site.data)["database_url"]
+    locks = (
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'knox_authtoken'::regclass"
     )
-    try:
-        with running_site.urllib.request.urlopen(line, timeout=120) as answer:
-            return int(answer.status)
-    except running_site.urllib.error.HTTPError as error:
-        return error.code
+    with psycopg.connect(url) as holder, futures.ThreadPoolExecutor(count) as threads:
+        holder.execute("LOCK TABLE knox_authtoken IN ACCESS EXCLUSIVE MODE")
+        waiting = [threads.submit(ask) for _ in range(count)]
+        eventually.until(lambda: holder.execute(locks).fetchone() == (count,))
+        yield waiting
+        holder.rollback()
+        assert [request.result(60) for request in waiting] == [401] * count
 
 
 def test_requests_that_wait_for_the_database_delay_no_other(site: running_site.Site) -> None:
-    url = data_folder.connections(site.data)["database_url"]
-    with psycopg.connect(url) as holder, futures.ThreadPoolExecutor(2) as threads:
-        holder.execute("LOCK TABLE knox_authtoken IN ACCESS EXCLUSIVE MODE")
-        waiting = [threads.submit(asks_the_database, site) for _ in range(2)]
-        locks = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'knox_authtoken'::regclass"
-
-        def are_waiting() -> bool:
-            row = holder.execute(locks).fetchone()
-            return row == (2,)
-
-        eventually.until(are_waiting)
+    with waiting_requests(site, 2) as waiting:
         for _ in range(20):
             assert running_site.status(site.url + "/healthz")[0] == 200
         assert not any(request.done() for request in waiting)
-        holder.rollback()
-        assert [request.result(60) for request in waiting] == [401, 401]
 
 
 def test_many_requests_in_one_piece_are_all_answered(site: running_site.Site) -> None:
@@ -70,16 +73,9 @@ def test_many_requests_in_one_piece_are_all_answered(site: running_site.Site) ->
 
 def test_a_stop_lets_a_waiting_request_end(site: running_site.Site) -> None:
     """The master starts another process in the place of one that is told to stop."""
-    url = data_folder.connections(site.data)["database_url"]
     (worker,) = site.pids("gunicorn")
-    with psycopg.connect(url) as holder, futures.ThreadPoolExecutor(1) as threads:
-        holder.execute("LOCK TABLE knox_authtoken IN ACCESS EXCLUSIVE MODE")
-        waiting = threads.submit(asks_the_database, site)
-        locks = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'knox_authtoken'::regclass"
-        eventually.until(lambda: holder.execute(locks).fetchone() == (1,))
+    with waiting_requests(site, 1):
         running_site.os.kill(worker, signal.SIGTERM)
         assert worker in site.pids("gunicorn")
-        holder.rollback()
-        assert waiting.result(60) == 401
     eventually.until(lambda: worker not in site.pids("gunicorn"))
     assert running_site.status(site.url + "/healthz")[0] == 200

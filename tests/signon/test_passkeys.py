@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator as Factor
-from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from claims.access import directory
-from claims.access.directory import Person
-from pools.models import DirectorySource, Event, LoginFailures
-from tests import people
-from tests.signon.authenticator import UP, Authenticator
-
-PASSWORD = "a long enough pass phrase"
-PAGE, ADD = "/admin/second-factor/", "/admin/second-factor/webauthn/add/"
-CODES, APP = "/admin/second-factor/recovery-codes/", "/admin/second-factor/totp/activate/"
-LOGIN, CODE, SIGN_IN = (
-    "/admin/login/",
-    "/admin/second-factor/authenticate/",
-    "/admin/second-factor/webauthn/login/",
+from pools.models import Event, LoginFailures
+from tests.signon.authenticator import UP, Authenticator, encode
+from tests.signon.local import (
+    CODE,
+    CODES,
+    CONFIRM,
+    LOGIN,
+    PAGE,
+    PASSWORD,
+    give_password,
+    is_signed_in,
+    person,
 )
-CONFIRM, PROVE = "/admin/second-factor/confirm/", "/admin/second-factor/webauthn/reauthenticate/"
+
+ADD, SIGN_IN = "/admin/second-factor/webauthn/add/", "/admin/second-factor/webauthn/login/"
+PROVE = "/admin/second-factor/webauthn/reauthenticate/"
 REFUSED = "This passkey was not accepted"
 PASSKEYS = Factor.objects.filter(type="webauthn")
 
@@ -39,19 +39,15 @@ def _local(settings: Any) -> None:
 class Owner:
     """A superuser with a passkey; `client` is signed in."""
 
-    def __init__(self, **options: Any) -> None:
-        self.user = people.user(**{"is_superuser": True, **options})
-        self.user.set_password(PASSWORD)
-        self.user.save()
+    def __init__(self) -> None:
+        self.user = person(is_superuser=True)
         self.device = Authenticator()
         self.client = self.give_password()
         assert self.add(self.device, "laptop").headers["Location"] == CODES
         self.recovery_codes = re.findall(r"\b\d{16}\b", self.client.get(CODES).text)
 
     def give_password(self) -> Client:
-        client = Client(SERVER_NAME="localhost")
-        client.post(LOGIN, {"username": self.user.username, "password": PASSWORD})
-        return client
+        return give_password(self.user)
 
     def confirm(self) -> Any:
         """Prove the identity again, as changes need."""
@@ -94,10 +90,6 @@ def error_alone(answer: Any) -> str:
     return str(answer.client.get(LOGIN).text)
 
 
-def is_signed_in(client: Client) -> bool:
-    return "_auth_user_id" in client.session
-
-
 def sign_in(device: Authenticator, **values: Any) -> Any:
     """Sign in without a password; the answer has the client."""
     client = Client(SERVER_NAME="localhost")
@@ -109,7 +101,7 @@ def olga() -> Owner:
     return Owner()
 
 
-def test_enrolment_gives_recovery_codes_once_and_ends_other_sessions() -> None:
+def test_enrolment_gives_recovery_codes_once() -> None:
     owner = Owner()
     assert len(set(owner.recovery_codes)) == 10
     page = owner.client.get("/admin/second-factor/webauthn/").text
@@ -126,22 +118,6 @@ def test_enrolment_gives_recovery_codes_once_and_ends_other_sessions() -> None:
     code = owner.give_password()
     assert code.post(CODE, {"code": owner.recovery_codes[0]}).status_code == 302
     assert is_signed_in(code)
-
-
-def test_other_sessions_end_with_the_first_passkey() -> None:
-    user = people.user(is_superuser=True)
-    user.set_password(PASSWORD)
-    user.save()
-    client, other = Client(SERVER_NAME="localhost"), Client(SERVER_NAME="localhost")
-    for session in (client, other):
-        session.post(LOGIN, {"username": user.username, "password": PASSWORD})
-    client.post(CONFIRM, {"password": PASSWORD})
-    answer = Authenticator().create(options(client.get(ADD)))
-    key = client.session.session_key
-    send(client, ADD, answer, name="a")
-    assert client.session.session_key != key
-    assert client.get("/admin/").status_code == 200
-    assert other.get("/admin/").status_code == 302
 
 
 def test_a_passkey_is_the_second_step(olga: Owner) -> None:
@@ -177,8 +153,6 @@ def test_a_passkey_signs_in_alone_and_keeps_the_way(olga: Owner) -> None:
     assert answer.headers["Location"] == "/admin/pools/pool/"
     assert answer.client.get("/admin/pools/pool/").status_code == 200
     assert Event.objects.get(type="passkey.used").reason == "sign-in without a password"
-    elsewhere = sign_in(olga.device, next="https://evil.example/")
-    assert elsewhere.headers["Location"] == reverse("admin:index")
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -283,39 +257,26 @@ def test_a_counter_that_goes_backwards_is_refused_and_recorded(olga: Owner) -> N
     assert olga.prove(olga.give_password()).status_code == 302
 
 
-def _mutations(answer: dict[str, Any]) -> list[Any]:
+def _garbage(answer: dict[str, Any]) -> list[Any]:
     """Answers of which one part is missing, of another kind, or cut."""
-    changed: list[Any] = [
-        "",
-        "x",
-        "null",
-        "[]",
-        "{}",
-        "1",
-        '"' + "A" * 70_000,
-        "[" * 100_000,
-        '{"id": 1',
-    ]
-    values = (None, 1, [], {}, "", "!", "é", "A", "_" * 9, "gGGG", "\ud800", "n" * 20_000)
-    # The library reads them; each part gets a third of the values, by turns, and each value comes to each third part.
+    texts = ["", "x", "null", "[]", "1", '"' + "A" * 70_000, "[" * 100_000, '{"id": 1']
+    changed: list[Any] = [*texts]
+    values = (None, 1, [], {}, "", "!", "é", "A", "\ud800", "n" * 20_000)
+    # Each part gets a third of the values, by turns, and each value comes to each third part.
     for turn, value in enumerate(values):
-        changed += [{**answer, name: value} for name in list(answer)[turn % 3 :: 3]]
-        changed += [
-            {**answer, "response": {**answer["response"], name: value}}
-            for name in list(answer["response"])[turn % 3 :: 3]
-        ]
+        for within in (answer, answer["response"]):
+            for name in list(within)[turn % 3 :: 3]:
+                part = {**within, name: value}
+                changed.append(part if within is answer else {**answer, "response": part})
     for name, text in answer["response"].items():
-        cuts = (text[: len(text) // 2], text[:-4], text + "AAAA", text[4:])
-        changed += [{**answer, "response": {**answer["response"], name: cut}} for cut in cuts]
+        changed.append({**answer, "response": {**answer["response"], name: text[:-4]}})
     return changed
 
 
 @pytest.mark.exhaustive
-def test_garbage_signs_nobody_in(olga: Owner) -> None:
-    alone = Client(SERVER_NAME="localhost")
-    client = olga.give_password()
-    good = olga.device.get(options(client.get(CODE)))
-    for answer in _mutations(good):
+def test_garbage_signs_nobody_in_and_is_not_enrolled(olga: Owner) -> None:
+    alone, client = Client(SERVER_NAME="localhost"), olga.give_password()
+    for answer in _garbage(olga.device.get(options(client.get(CODE)))):
         options_alone(alone)
         client.get(CODE)
         LoginFailures.objects.all().delete()
@@ -323,20 +284,13 @@ def test_garbage_signs_nobody_in(olga: Owner) -> None:
         assert send(client, CODE, answer).status_code == 200, answer
     assert not is_signed_in(alone)
     assert not is_signed_in(client)
-
-
-@pytest.mark.exhaustive
-def test_garbage_is_not_enrolled(olga: Owner) -> None:
-    deep = b"\x81" * 5000 + b"\x00"
     olga.confirm()
     good = Authenticator().create(options(olga.client.get(ADD)))
-    from tests.signon.authenticator import encode
-
-    nested = {**good, "response": {**good["response"], "attestationObject": encode(deep)}}
-    for answer in [*_mutations(good), nested]:
+    deep = encode(b"\x81" * 5000 + b"\x00")
+    nested = {**good, "response": {**good["response"], "attestationObject": deep}}
+    for answer in [*_garbage(good), nested]:
         olga.client.get(ADD)
-        response = send(olga.client, ADD, answer, name="more")
-        assert response.status_code == 200, (answer, response.status_code)
+        assert send(olga.client, ADD, answer, name="more").status_code == 200, answer
     assert PASSKEYS.count() == 1
 
 
@@ -360,21 +314,9 @@ def test_a_name_and_a_passkey_are_enrolled_once(olga: Owner) -> None:
     assert olga.add(Authenticator(), "").status_code == 302  # gets a name
 
 
-def test_adding_needs_the_factor_anew(olga: Owner) -> None:
-    fresh = olga.give_password()
-    olga.prove(fresh)
-    for answer in (fresh.get(ADD), send(fresh, ADD, Authenticator().create({"user": {"id": ""}, "challenge": ""}))):  # fmt: skip
-        assert answer.headers["Location"].startswith("/admin/second-factor/reauthenticate/")
-    assert PASSKEYS.count() == 1
-
-
 def test_wrong_passwords_of_a_session_close_the_account(settings: Any) -> None:
     settings.IPAM_LOGIN_FAILURES_PER_ACCOUNT = 2
-    user = people.user(is_superuser=True)
-    user.set_password(PASSWORD)
-    user.save()
-    client = Client(SERVER_NAME="localhost")
-    client.post(LOGIN, {"username": user.username, "password": PASSWORD})
+    client = give_password(person(is_superuser=True))
     for _ in range(2):
         assert "Incorrect password" in client.post(CONFIRM, {"password": "wrong"}).text
     throttled = client.post(CONFIRM, {"password": PASSWORD})
@@ -401,32 +343,25 @@ def test_right_answers_leave_no_failures(olga: Owner) -> None:
     assert sum(LoginFailures.objects.values_list("failures", flat=True)) == 0
 
 
-def test_removing_needs_the_factor(olga: Owner) -> None:
-    olga.add(Authenticator(), "key")
-    key, laptop = (PASSKEYS.get(data__name=name).pk for name in ("key", "laptop"))
-    path = reverse("mfa_remove_webauthn", args=[key])
-    other = olga.give_password()
-    olga.prove(other)
-    assert other.post(path).headers["Location"].startswith("/admin/second-factor/reauthenticate/")
-    assert PASSKEYS.count() == 2
-    assert "Remove" in olga.client.get(path).text
+def test_changes_need_the_factor_anew(olga: Owner) -> None:
+    path = reverse("mfa_remove_webauthn", args=[PASSKEYS.get().pk])
+    fresh = olga.give_password()
+    olga.prove(fresh)
+    answer = Authenticator().create({"user": {"id": ""}, "challenge": ""})
+    for refused in (fresh.get(ADD), send(fresh, ADD, answer), fresh.post(path)):
+        assert refused.headers["Location"].startswith("/admin/second-factor/reauthenticate/")
+    assert PASSKEYS.count() == 1
     assert olga.client.post(path).status_code == 302
-    assert [row.pk for row in PASSKEYS.all()] == [laptop]
-    assert Event.objects.get(type="passkey.deleted").message == "key"
-    olga.client.post(reverse("mfa_remove_webauthn", args=[laptop]))
+    assert Event.objects.get(type="passkey.deleted").message == "laptop"
     assert not Factor.objects.exists()  # the recovery codes go with the last passkey
-    assert olga.client.get("/admin/").status_code == 200
 
 
 @pytest.mark.parametrize("mode", ["administrators", "everybody"])
 def test_a_passkey_is_what_the_settings_require(settings: Any, mode: str) -> None:
     settings.IPAM_SECOND_FACTOR = mode
-    user = people.user()
+    user = person()
     user.groups.add(Group.objects.get(name="administrator"))
-    user.set_password(PASSWORD)
-    user.save()
-    client = Client(SERVER_NAME="localhost")
-    client.post(LOGIN, {"username": user.username, "password": PASSWORD})
+    client = give_password(user)
     assert client.get("/admin/").headers["Location"] == PAGE
     client.post(CONFIRM, {"password": PASSWORD})
     answer = Authenticator().create(options(client.get(ADD)))
@@ -442,13 +377,6 @@ def test_accounts_that_may_not_sign_in_do_not_with_a_passkey(olga: Owner) -> Non
         assert REFUSED in error_alone(sign_in(olga.device)), changes
         type(olga.user).objects.filter(pk=olga.user.pk).update(**before)
     assert sign_in(olga.device).status_code == 302
-
-
-def test_directory_accounts_have_none(olga: Owner) -> None:
-    ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
-    client = people.signed_in(ada, SERVER_NAME="localhost")
-    for answer in (client.get(ADD), client.post(ADD, {"credential": "{}"})):
-        assert (answer.status_code, "at the directory of" in answer.text) == (403, True)
 
 
 def test_behind_a_proxy_the_origin_is_https(settings: Any, olga: Owner) -> None:
@@ -475,20 +403,3 @@ def test_a_request_needs_the_form_of_the_page(olga: Owner) -> None:
         assert client.post(path).status_code == 403
     stranger = Client(SERVER_NAME="localhost")
     assert stranger.get(CODE).headers["Location"] == LOGIN
-
-
-def test_an_app_beside_a_passkey(olga: Owner) -> None:
-    secret = re.search(r'id="authenticator_secret">([A-Z2-7]{32})<', olga.client.get(APP).text)
-    assert secret
-    now = int(time.time()) // 30
-    codes = [totp.format_hotp_value(totp.hotp_value(secret[1], now + step)) for step in (0, 1)]
-    added = olga.client.post(APP, {"code": codes[0]})
-    assert added.headers["Location"] == PAGE  # without new recovery codes
-    assert is_signed_in(olga.client)
-    with_passkey, with_code = olga.give_password(), olga.give_password()
-    assert olga.prove(with_passkey).status_code == 302
-    assert with_code.post(CODE, {"code": codes[1]}).status_code == 302
-    # The app stays when the last passkey goes.
-    olga.client.post(reverse("mfa_remove_webauthn", args=[PASSKEYS.get().pk]))
-    assert Factor.objects.filter(type="totp").exists()
-    assert is_signed_in(olga.client)

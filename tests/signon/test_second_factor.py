@@ -21,12 +21,24 @@ from claims.access.directory import Person
 from pools.models import DirectorySource, Event, LoginFailures
 from pools.platform.outbound import secrets
 from tests import commands, people
+from tests.signon.local import (
+    APP,
+    CODE,
+    CODES,
+    CONFIRM,
+    LOGIN,
+    PAGE,
+    PASSWORD,
+    give_password,
+    is_signed_in,
+    person,
+)
 
-PASSWORD = "a long enough pass phrase"
-LOGIN, CODE = "/admin/login/", "/admin/second-factor/authenticate/"
-PAGE, APP = "/admin/second-factor/", "/admin/second-factor/totp/activate/"
-REMOVE, CODES = "/admin/second-factor/totp/deactivate/", "/admin/second-factor/recovery-codes/"
-CONFIRM, CONFIRM_CODE = "/admin/second-factor/confirm/", "/admin/second-factor/reauthenticate/"
+REMOVE, CONFIRM_CODE = (
+    "/admin/second-factor/totp/deactivate/",
+    "/admin/second-factor/reauthenticate/",
+)
+ADD_PASSKEY = "/admin/second-factor/webauthn/add/"
 
 
 class Clock:
@@ -44,13 +56,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time, "time", clock.time)
     return clock
-
-
-def person(**options: Any) -> Any:
-    user = people.user(**options)
-    user.set_password(PASSWORD)
-    user.save()
-    return user
 
 
 def app_code(secret: str, clock: Clock) -> str:
@@ -87,17 +92,6 @@ def patient() -> None:
 @pytest.fixture
 def olga(clock: Clock) -> Enrolled:
     return Enrolled(clock)
-
-
-def give_password(user: Any, next_url: str = "", password: str = PASSWORD) -> Client:
-    client = Client()
-    path = f"{LOGIN}?next={next_url}" if next_url else LOGIN
-    client.answer = client.post(path, {"username": user.username, "password": password})  # type: ignore[attr-defined]
-    return client
-
-
-def is_signed_in(client: Client) -> bool:
-    return "_auth_user_id" in client.session
 
 
 def test_enrolment_shows_the_secret_and_then_the_recovery_codes_once(clock: Clock) -> None:
@@ -147,12 +141,6 @@ def test_a_sign_in_needs_the_code_and_keeps_the_way(olga: Enrolled) -> None:
     assert client.get(CODE).headers["Location"] == "/admin/"  # is signed in
 
 
-def test_the_way_does_not_lead_elsewhere(olga: Enrolled) -> None:
-    client = give_password(olga.user, "https://evil.example/")
-    answer = client.post(CODE, {"code": olga.code()})
-    assert answer.headers["Location"] == reverse("admin:index")
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("path", ["/admin/", "/admin/pools/pool/", PAGE, "/admin/knox/authtoken/create/",
     "/admin/password_change/", "/api/v1/pools/", "/api/v1/docs/", "/metrics"])  # fmt: skip
@@ -199,24 +187,20 @@ def test_a_code_is_accepted_once(olga: Enrolled) -> None:
     assert not is_signed_in(replay)
 
 
-def test_a_recovery_code_is_accepted_once(olga: Enrolled) -> None:
+def test_a_recovery_code_is_accepted_once_and_of_its_account_only(
+    olga: Enrolled, clock: Clock
+) -> None:
     code = olga.recovery_codes[3]
-    client = give_password(olga.user)
-    assert client.post(CODE, {"code": f"{code[:4]} {code[4:]}"}).status_code == 302
+    client = give_password(olga.user, "https://evil.example/")
+    answer = client.post(CODE, {"code": f"{code[:4]} {code[4:]}"})
+    assert answer.headers["Location"] == reverse("admin:index")  # the way does not lead elsewhere
     assert "9 out of 10 recovery codes" in client.get(PAGE).text
     assert Event.objects.get(type="recovery_codes.used").actor == olga.user.username
-    replay = give_password(olga.user)
-    assert replay.post(CODE, {"code": code}).status_code == 200
-    assert not is_signed_in(replay)
-
-
-def test_the_code_of_somebody_else_is_wrong(olga: Enrolled, clock: Clock) -> None:
-    other = Enrolled(clock)
-    client = give_password(olga.user)
-    for code in (other.code(), other.recovery_codes[0]):
+    replay, other = give_password(olga.user), Enrolled(clock)
+    for wrong in (code, other.recovery_codes[0], other.code()):
         patient()
-        assert client.post(CODE, {"code": code}).status_code == 200
-    assert not is_signed_in(client)
+        assert replay.post(CODE, {"code": wrong}).status_code == 200
+    assert not is_signed_in(replay)
 
 
 def test_a_wrong_code_delays_the_next(olga: Enrolled) -> None:
@@ -331,9 +315,11 @@ def test_a_directory_account_is_never_asked(settings: Any) -> None:
     ada = directory.sign_in(Person(DirectorySource.OIDC, "ada", "ada", groups=["net-admins"]))
     client = people.signed_in(ada)
     assert client.get("/admin/").status_code == 200
-    page = client.get(PAGE)
-    assert (page.status_code, "at the directory of" in page.text) == (403, True)
-    assert client.post(APP, {"code": "123456"}).status_code == 403
+    for path in (PAGE, ADD_PASSKEY):
+        page = client.get(path)
+        assert (page.status_code, "at the directory of" in page.text) == (403, True)
+    for path in (APP, ADD_PASSKEY):
+        assert client.post(path, {"code": "123456"}).status_code == 403
     assert not Authenticator.objects.exists()
 
 

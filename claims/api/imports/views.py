@@ -24,7 +24,7 @@ from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.files import archives
 from pools.platform.rest import filters, generics, parsing
-from pools.platform.rest.generics import Endpoint
+from pools.platform.rest.filters import Endpoint
 from pools.register.imports import drafts as register_drafts
 
 FORM = "multipart/form-data"
@@ -70,6 +70,7 @@ def _action(*only_kinds: str, **options: Any) -> Callable[[Endpoint], Endpoint]:
 class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
     """Imports of all kinds that the user may see: those of VMs are all for those who see all namespaces, for others their own."""
 
+    queryset = models.Import.objects.select_related("cluster")
     idempotent = ("POST",)
     ordering = "-id"
     largest_body = archives.LARGEST
@@ -87,14 +88,12 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
         super().initial(request, *args, **kwargs)
 
     def get_queryset(self) -> QuerySet[Any]:
-        rows = models.Import.objects.select_related("cluster")
-        if getattr(self, "swagger_fake_view", False):  # the OpenAPI document has no user
-            return rows
         visible = [
             Q(pk__in=kind.engine.visible(self.request.user).values("pk"))
             for kind in kinds.permitted(self.request, "view").values()
         ]
-        return rows.filter(reduce(or_, visible))
+        rows: QuerySet[Any] = super().get_queryset().filter(reduce(or_, visible))
+        return rows
 
     def get_object(self) -> Any:
         return self.import_of_path
@@ -318,6 +317,7 @@ class ImportRowFilter(vm.VMRowFilter, imports.RegisterRowFilter):
 class ImportRowViewSet(kinds.ImportViews, generics.ModelViewSet):
     """The rows of an import."""
 
+    queryset = models.ImportRow.objects.all()
     lookup_field = lookup_url_kwarg = "number"
     orderings = {"number": ("number",)}
     ordering = "number"
@@ -326,8 +326,6 @@ class ImportRowViewSet(kinds.ImportViews, generics.ModelViewSet):
     filterset_class: type[filters.FilterSet] | None = ImportRowFilter
 
     def get_queryset(self) -> QuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return models.ImportRow.objects.all()
         rows: QuerySet[Any] = self.import_of_path.rows.all()
         return rows
 

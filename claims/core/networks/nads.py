@@ -38,7 +38,7 @@ def parse(manifest: object_reader.Json) -> Attachment:
     spec = doc.section("spec")
     if not spec.has("config") or not str(spec.data["config"]).strip():
         return foreign  # the nodes have the config, as a file
-    data = _config(spec.data["config"])
+    data = _only_plugin(_config(spec.data["config"]))
     # The NAD `ovn-kubernetes/default` stands for the cluster's pod network.
     is_default = data.get("name") in {"ovn-kubernetes", "default"} and not data.get("topology")
     if data.get("type") != TYPE or is_default:
@@ -68,6 +68,17 @@ def _config(value: object) -> object_reader.Json:
             "spec.config", "config_syntax", "is not a JSON object", config_text
         )
     return data
+
+
+def _only_plugin(config: object_reader.Json) -> object_reader.Json:
+    """Return the plugin of a list that has one, under the list's name, as OVN-Kubernetes reads it.
+
+    It runs in no chain: of a list of several plugins no network comes (parseNetConfList, go-controller/pkg/config).
+    """
+    plugins = config.get("plugins")
+    if not (isinstance(plugins, list) and len(plugins) == 1 and isinstance(plugins[0], dict)):
+        return config
+    return plugins[0] | {"name": config.get("name")}
 
 
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:

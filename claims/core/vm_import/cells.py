@@ -36,6 +36,7 @@ _SET_ASIDE: tuple[tuple[str, str, tuple[addresses.Network, ...]], ...] = (
         (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10")),
     ),
     ("loopback_set_aside", "loopback", (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))),
+    ("unspecified_set_aside", "unspecified", (IPv4Network("0.0.0.0/32"), IPv6Network("::/128"))),
     ("multicast_set_aside", "multicast", (IPv4Network("224.0.0.0/4"), IPv6Network("ff00::/8"))),
 )
 

@@ -31,6 +31,7 @@ def _words(**texts: str) -> _Names:
 # punctuation are ignored.
 _VNETWORK_NAMES = _words(
     vm="vm vnetworkvmname",
+    id="vmid vnetworkvmid",
     template="template vnetworktemplate",
     power="powerstate vnetworkpowerstate",
     placeholder="srmplaceholder vnetworksrmplaceholder",
@@ -50,6 +51,7 @@ _VINFO_NAMES = _words(
 _OTHER_NAMES = _words(
     vm="vm vmname virtualmachine virtualmachinename parent name"
     " virtuellemaschine machinevirtuelle nom nomdelavm máquinavirtual nombre nombredelamv 仮想マシン 仮想マシン名",
+    id="vmid",
     host="hostname server servername computername machine guestname serveur servidor",
     template="template istemplate vorlage modèle modele plantilla テンプレート",
     power="powerstate power state vmstate energiestatus betriebszustand 電源 estado état zustand status",

@@ -28,8 +28,10 @@ _MARKS = {"nics", "guestNetworks", "addresses", "isTemplate", "powerState", "sel
 
 
 def is_vm(value: object) -> bool:
-    """Return True if the object can be a VM of the inventory."""
-    return isinstance(value, Mapping) and "name" in value and bool(_MARKS & value.keys())
+    """Return True if the object can be a VM of the inventory, which lists its NICs; vCenter's REST API names them."""
+    if not isinstance(value, Mapping) or isinstance(value.get("nics"), Mapping):
+        return False
+    return "name" in value and bool(_MARKS & value.keys())
 
 
 def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
@@ -72,7 +74,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
         ips = cells.parse_addresses(*listed)
         interface = cells.read_interface(
             row, name, mac, ips, problems=name_problems, port_group=network, namespace=namespace,
-            origins=_origins(ips.ips, guests),
+            origins=_origins(ips.ips, guests), vm_id=plain_text(vm.get("id")),
         )  # fmt: skip
         interface = _tell_lost(vm, vm_interface.settle_origins(interface))
         interface = vm_interface.tell_address(interface, plain_text(vm.get("ipAddress")))

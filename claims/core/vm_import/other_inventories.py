@@ -1,7 +1,7 @@
 """VMs as other tools print them, brought into the form of Forklift's inventory (inventory.py).
 
-Read are KubeVirt's manifests, vSphere's managed objects (`govc vm.info -json`) and oVirt's REST API
-(`/ovirt-engine/api/vms?follow=nics,reported_devices`). What is no object stays as it is, so that its row says so.
+Read are KubeVirt's manifests, vSphere's managed objects (`govc vm.info -json`), what Ansible's modules for VMware register, and
+oVirt's REST API (`/ovirt-engine/api/vms?follow=nics,reported_devices`). What is no object stays as it is, so that its row says so.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ def _of_vsphere(vm: Json) -> Json:
     """Return a VirtualMachine; older govc begins the names of fields with capitals."""
     config, guest = _part(vm, "config"), _part(vm, "guest")
     return {
+        "id": _field(_part(vm, "self"), "value"),
         "name": _field(vm, "name") or _field(config, "name"),
         "isTemplate": _field(config, "template"),
         "powerState": _field(_part(vm, "runtime"), "powerState"),
@@ -80,6 +81,47 @@ def _vsphere_guest(guest: Json) -> Iterator[Json]:
                 yield nic_values | {"ip": ip}
 
 
+def ansible_vms(value: object) -> list[Json]:
+    """Return the VMs that a module of community.vmware or vmware.vmware registered, also in a loop; [] of anything else."""
+    if isinstance(value, list):
+        return [vm for item in value for vm in ansible_vms(item)]
+    if not isinstance(value, Mapping):
+        return []
+    if "hw_name" in value or "guest_name" in value:
+        return [_of_ansible(value)]
+    return ansible_vms([value.get(key) for key in _ANSIBLE_KEYS])
+
+
+_ANSIBLE_KEYS = ("results", "virtual_machines", "vms", "instance")
+
+
+def _of_ansible(vm: Json) -> Json:
+    """Return a VM of vmware_guest_info or vm_info (`hw_…`), or of vmware_vm_info (`vm_network`, by MAC address)."""
+    nics = [as_mapping(nic) for field, nic in vm.items() if field.startswith("hw_eth")]
+    return {
+        "id": vm.get("moid"),
+        "name": vm.get("hw_name") or vm.get("guest_name"),
+        "isTemplate": vm.get("hw_is_template"),
+        "powerState": vm.get("hw_power_status") or vm.get("power_state"),
+        "ipAddress": vm.get("ipv4") or vm.get("ip_address"),
+        "nics": [
+            {
+                "mac": nic.get("macaddress"),
+                "ipAddresses": nic.get("ipaddresses"),
+                "network": nic.get("portgroup_key") or nic.get("summary"),
+            }
+            for nic in nics
+        ]
+        + [{"mac": mac} for mac in vm.get("mac_address") or ()],
+        "guestNetworks": [
+            {"mac": mac, "ip": ip}
+            for mac, families in as_mapping(vm.get("vm_network")).items()
+            for ips in as_mapping(families).values()
+            for ip in ips or ()
+        ],
+    }
+
+
 def _of_ovirt(vm: Json) -> Json:
     """Return a VM of the REST API; devices that the guest reports are at the VM or at its interfaces."""
     nics = [*listed_mappings(as_mapping(vm.get("nics")).get("nic"))]
@@ -91,6 +133,7 @@ def _of_ovirt(vm: Json) -> Json:
         )
     ]
     return {
+        "id": vm.get("id"),
         "name": vm.get("name"),
         "status": vm.get("status"),
         "nics": [

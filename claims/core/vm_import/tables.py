@@ -157,6 +157,7 @@ class _TableReader:
             sheet=self.sheet,
             note=note,
             origins=self._origins(row, ips.ips),
+            vm_id=str(layout.cell(row, "id")).strip(),
         )
         return vm_interface.tell_power(interface, layout.cell(row, "power"))
 

@@ -38,7 +38,8 @@ class VMInterface:
     `row` counts from 1: the row of a table including its header, or the position in a list of objects.
     `mac` is the string of the source. `ips` are strings, in canonical form if they are valid, with a
     prefix length if the file has one. If `refused`, the `problems` make the row unusable; otherwise
-    they are remarks. `origins` are those of the addresses, in their order, if the file has them.
+    they are remarks. `origins` are those of the addresses, in their order, if the file has them. `vm_id` is the VM's in
+    its source, where VMs of several folders may have one name.
     """
 
     row: int
@@ -52,6 +53,7 @@ class VMInterface:
     problems: tuple[FieldProblem, ...] = ()
     refused: bool = False
     origins: tuple[str, ...] = ()
+    vm_id: str = ""
 
 
 def problem(field: str, code: str, message: str, value: object = "") -> FieldProblem:

@@ -110,18 +110,11 @@ def _counts(counts: usage.Usage) -> str:
 
 def forecast_sentence(dated: DatedForecast) -> str:
     """Return the forecast as a text with its range of dates."""
-    return forecasts.describe(
-        dated.state,
-        today=timezone.now().date(),
-        missing=dated.missing,
-        day=dated.day,
-        earliest=dated.earliest,
-        latest=dated.latest,
-    )
+    return forecasts.describe(dated, today=timezone.now().date())
 
 
 def forecast_summary(dated: DatedForecast) -> str:
-    return forecasts.summarize(dated.state, today=timezone.now().date(), day=dated.day)
+    return forecasts.summarize(dated, today=timezone.now().date())
 
 
 def forecast_lines(by_family: Mapping[int, DatedForecast]) -> SafeString:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,11 +10,9 @@ from pools.api import lookups, pool_cidrs
 from pools.core import addresses, errors, holders
 from pools.core.observed.uses import Role
 from pools.models import Cluster, Finding, ObservedCIDR, ObservedObject, Severity, SyncRun, Trigger
-from pools.platform.rest import attributes, fields, filters, generics, query, schema
+from pools.platform.rest import attributes, fields, filters, generics, schema
 from pools.platform.rest.serializers import ReasonSerializer, Representation
 from pools.register import clusters, overlaps as owners
-
-_EXAMPLE = schema.example({"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, "with its pools")
 
 
 def _parse_prefix(value: object, field: str) -> Any:
@@ -81,7 +78,6 @@ class ClusterFilter(attributes.AttributeFilterSet):
     name = filters.Filter(help_text="The exact name.")
 
 
-@extend_schema_view(create=extend_schema(examples=_EXAMPLE, parameters=[pool_cidrs.OVERLAPS]))
 class Clusters(generics.ModelViewSet):
     """Clusters."""
 
@@ -105,6 +101,8 @@ class Clusters(generics.ModelViewSet):
         new = [prefix] if prefix and not (row and prefix == row.cluster_prefix) else []
         pool_cidrs.warn_of_overlaps(self, new, owners.owner_of_prefix(row))
 
+    @schema.example({"name": "prod", "cluster_prefix": "2001:db8:10::/48"}, "with its pools")
+    @pool_cidrs.OVERLAPS
     def perform_create(self, values: dict[str, Any]) -> Cluster:
         """Register a cluster."""
         values.setdefault("custom_fields", {})  # required ones must have a value
@@ -114,24 +112,19 @@ class Clusters(generics.ModelViewSet):
         """Change the description, the attributes, the network settings of instances, or a missing prefix."""
         return clusters.change(row, changes, author=self.author())
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "force",
-                bool,
-                description="true: with all that it holds; requires the permission to force releases.",
-            ),
-            OpenApiParameter("reason", str),
-        ]
+    @filters.parameters(
+        force=filters.flag(
+            help_text="true: with all that it holds; requires the permission to force releases."
+        ),
+        reason=filters.Filter(holders.parse_reason),
     )
     def destroy(self, request: Request, cluster: str) -> Response:
         """Remove a cluster; its history stays."""
-        force = bool(self.parameters.parse("force", query.flag))
-        reason = self.parameters.parse("reason", holders.parse_reason) or ""
-        self.parameters.raise_problems()
+        values = self.query_values()
+        force, author = bool(values["force"]), self.author(values["reason"] or "")
         if force:
             generics.require(request, "pools.force_release")
-        clusters.remove(get(cluster), author=self.author(reason), force=force)
+        clusters.remove(get(cluster), author=author, force=force)
         return Response(status=204)
 
 

@@ -19,10 +19,6 @@ from pools.platform.rest import fields, generics, parsing, schema, token_scopes
 from pools.platform.rest.serializers import ReasonSerializer, Representation, Serializer
 
 _LATEST = 10  # sync runs in a response
-_EXAMPLE = schema.example(
-    {"kubeconfig": "apiVersion: v1\nkind: Config\n…", "context": "prod", "offline": True},
-    "observed, not contacted now",
-)
 
 
 def _parse_text(value: object, field: str) -> str:
@@ -208,7 +204,10 @@ class ConnectionView(generics.GenericView):
     @extend_schema(
         request=ConnectionStoreSerializer,
         responses={200: StoredConnectionSerializer, 201: StoredConnectionSerializer},
-        examples=_EXAMPLE,
+    )
+    @schema.example(
+        {"kubeconfig": "apiVersion: v1\nkind: Config\n…", "context": "prod", "offline": True},
+        "observed, not contacted now",
     )
     def put(self, request: Request, cluster: str) -> Response:
         """Connect a cluster, or replace its credentials."""

@@ -15,7 +15,7 @@ from pools.core import errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.models import Drift, ObservedObject
 from pools.platform.rest import fields, filters, generics
-from pools.platform.rest.serializers import Representation, Serializer
+from pools.platform.rest.serializers import ByFamilySerializer, Representation, Serializer
 
 ANY = {"nullable": True, "description": "Any JSON value; null if the field is absent."}
 
@@ -161,14 +161,11 @@ def _cluster_object(cluster: str, drift_id: int) -> drift.ClusterObject:
     return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-class FamilyNumbersSerializer(Representation):
+class FamilyNumbersSerializer(ByFamilySerializer):
     """Numbers of addresses by IP family."""
 
     ipv4 = fields.IntegerField(required=False)
     ipv6 = fields.IntegerField(required=False)
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        return {f"ipv{family}": number for family, number in instance.items()}
 
 
 class PoolDemandSerializer(Representation):

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pools.api import lookups, pools
+from pools.api import lookups
 from pools.api.clusters import clusters
 from pools.cilium import configuration, pod_choice, pod_cidrs
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.cilium import multipool, pod_pool, podippool
 from pools.core.cilium.preflight import RuleResult
-from pools.platform.rest import fields, generics, parsing, query, schema
+from pools.platform.rest import fields, filters, generics, keyset, parsing, schema
 from pools.platform.rest.serializers import Representation, Serializer
 from pools.register import manifests as pool_manifests, overlaps
 
@@ -247,10 +247,10 @@ class OverlapListSerializer(Representation):
 
 YAML = "application/yaml"
 _SEVERITIES = [severity.value for severity in overlaps.OverlapSeverity]
-_SHAPES = [
-    OpenApiParameter("shape", str, enum=list(pool_manifests.SHAPES)),
-    OpenApiParameter("cluster", str, description="In the shape that this cluster takes."),
-]
+_SHAPES = filters.parameters(
+    shape=filters.choice(*pool_manifests.SHAPES),
+    cluster=filters.Filter(lookups.cluster, help_text="In the shape that this cluster takes."),
+)
 
 
 class PoolForPod(generics.GenericView):
@@ -260,18 +260,16 @@ class PoolForPod(generics.GenericView):
     posts_a_question = True
     serializer_class = ExplanationSerializer
 
-    @extend_schema(
-        request=PodDescriptionSerializer,
-        examples=schema.example(
-            {
-                "pod": {"name": "web-0", "labels": {"app": "web"}},
-                "namespace": {
-                    "name": "shop",
-                    "annotations": {"ipam.cilium.io/ip-pool": "green-pool"},
-                },
+    @extend_schema(request=PodDescriptionSerializer)
+    @schema.example(
+        {
+            "pod": {"name": "web-0", "labels": {"app": "web"}},
+            "namespace": {
+                "name": "shop",
+                "annotations": {"ipam.cilium.io/ip-pool": "green-pool"},
             },
-            "a label of the pod",
-        ),
+        },
+        "a label of the pod",
     )
     def post(self, request: Request, cluster: str) -> Response:
         """The pool of each family that a pod gets its addresses from, and why."""
@@ -292,16 +290,14 @@ class NodeDemand(generics.GenericView):
     posts_a_question = True
     serializer_class = NodeForecastSerializer
 
-    @extend_schema(
-        request=NodeDemandSerializer,
-        examples=schema.example(
-            {
-                "in_use": {"default": 12},
-                "pending": {"default": {"ipv4": 1}},
-                "pre_allocation": "default=8,other=4",
-            },
-            "twelve pods, and one that waits",
-        ),
+    @extend_schema(request=NodeDemandSerializer)
+    @schema.example(
+        {
+            "in_use": {"default": 12},
+            "pending": {"default": {"ipv4": 1}},
+            "pre_allocation": "default=8,other=4",
+        },
+        "twelve pods, and one that waits",
     )
     def post(self, request: Request, cluster: str) -> Response:
         """What a node will request, and which blocks it would get."""
@@ -313,18 +309,14 @@ class Preflight(generics.GenericView):
     needs = {"GET": ("pools.view_cluster", "pools.view_pool")}
     serializer_class = PreflightSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "release", str,
-                description="Of Cilium, such as 1.18, if the cluster does not show it.",
-            )
-        ]
-    )  # fmt: skip
+    @filters.parameters(
+        release=filters.Filter(
+            help_text="Of Cilium, such as 1.18, if the cluster does not show it."
+        )
+    )
     def get(self, request: Request, cluster: str) -> Response:
         """Whether a cluster is ready for Cilium's multi-pool mode."""
-        release = self.parameters.text("release") or ""
-        self.parameters.raise_problems()
+        release = self.query_values()["release"] or ""
         cluster_row = clusters.get(cluster)
         preflight = configuration.run_preflight(cluster_row, release=release)
         return self.respond({"cluster": cluster_row.name, "preflight": preflight})
@@ -336,41 +328,32 @@ class Overlaps(generics.GenericView):
     needs = {"GET": ("pools.view_pool",)}
     serializer_class = OverlapListSerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("cluster", str, description="Name or id."),
-            OpenApiParameter("kind", str, enum=[kind.value for kind in overlaps.OverlapKind]),
-            OpenApiParameter("severity", str, enum=_SEVERITIES),
-            OpenApiParameter("within", str, description="That touch this CIDR."),
-            OpenApiParameter("limit", int, description="1 to 1000 (100)."),
-            OpenApiParameter("cursor", str, description="The cursor of a `next` link."),
-        ]
+    @filters.parameters(
+        cluster=filters.Filter(lookups.cluster, help_text="Name or id."),
+        kind=filters.choice(*(kind.value for kind in overlaps.OverlapKind)),
+        severity=filters.choice(*_SEVERITIES),
+        within=filters.Filter(addresses.parse_block, help_text="That touch this CIDR."),
+        limit=filters.number(1, 1000, help_text="1 to 1000 (100)."),
+        cursor=filters.Filter(addresses.parse_block, help_text="The cursor of a `next` link."),
     )
     def get(self, request: Request) -> Response:
         """Networks of several clusters or address spaces, or of objects of one cluster, that overlap."""
-        parameters = self.parameters
-        cluster = parameters.parse("cluster", lookups.cluster)
-        kind = parameters.parse(
-            "kind", query.choice(*(choice.value for choice in overlaps.OverlapKind))
-        )
-        severity = parameters.parse("severity", query.choice(*_SEVERITIES))
-        within = parameters.parse("within", query.block)
-        limit = parameters.parse("limit", query.integer(1, 1000)) or 100
-        cursor = parameters.parse("cursor", query.block)
-        parameters.raise_problems()
+        values = self.query_values()
+        cluster, kind, severity = values["cluster"], values["kind"], values["severity"]
         all_overlaps = overlaps.find_overlaps(
             cluster_id=cluster.pk if cluster else None,
             kind=overlaps.OverlapKind(kind) if kind else None,
-            within=addresses.parse_block(within) if within else None,
+            within=values["within"],
             severity=overlaps.OverlapSeverity(severity) if severity else None,
         )
-        begin = _count_up_to(all_overlaps, addresses.parse_block(cursor)) if cursor else 0
+        limit, cursor = values["limit"] or 100, values["cursor"]
+        begin = _count_up_to(all_overlaps, cursor) if cursor else 0
         rest = all_overlaps[begin:]
         more = len(rest) > limit
         return self.respond(
             {
                 "count": len(all_overlaps),
-                "next": _next(request, rest[limit - 1]) if more else None,
+                "next": keyset.page_url(request, str(rest[limit - 1].cidr)) if more else None,
                 "results": rest[:limit],
             }
         )
@@ -382,41 +365,34 @@ def _count_up_to(rows: Sequence[overlaps.Overlap], cursor: addresses.Network) ->
     return sum((overlap.cidr.version, int(overlap.cidr.network_address)) <= end for overlap in rows)
 
 
-def _next(request: Request, last: overlaps.Overlap) -> str:
-    parameters = request.query_params.copy()
-    parameters["cursor"] = str(last.cidr)
-    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
-
-
-class PoolManifest(generics.GenericView):
+class _ManifestView(generics.GenericView):
     needs = {"GET": ("pools.view_pool",)}
     problem_statuses = (502,)
 
-    @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
+    def yaml_answer(self, manifests: list[podippool.PodIPPool]) -> generics.Answer:
+        values = self.query_values(is_complete=False)
+        shape, cluster = values["shape"], values["cluster"]
+        if shape and cluster:
+            message = "name a shape or a cluster"
+            self.parameters.report.add("cluster", "conflicting_fields", message)
+        self.parameters.raise_problems()
+        if cluster:
+            shape = pool_manifests.fetch_shape(cluster).value
+        text = pool_manifests.render_yaml(manifests, shape or podippool.Shape.V2.value)
+        return HttpResponse(text.encode(), content_type=YAML)
+
+
+class PoolManifest(_ManifestView):
+    @extend_schema(responses={(200, YAML): str})
+    @_SHAPES
     def get(self, request: Request, pool_id: int) -> generics.Answer:
         """A pool as YAML."""
-        pool = pools.get_pool(pool_id)
-        return _yaml_answer(self.parameters, [pool_manifests.pool_manifest(pool)])
+        return self.yaml_answer([pool_manifests.pool_manifest(lookups.get_pool(pool_id))])
 
 
-class ClusterManifest(generics.GenericView):
-    needs = {"GET": ("pools.view_pool",)}
-    problem_statuses = (502,)
-
-    @extend_schema(responses={(200, YAML): str}, parameters=_SHAPES)
+class ClusterManifest(_ManifestView):
+    @extend_schema(responses={(200, YAML): str})
+    @_SHAPES
     def get(self, request: Request, cluster: str) -> generics.Answer:
         """All pod pools of a cluster as YAML."""
-        cluster_row = clusters.get(cluster)
-        return _yaml_answer(self.parameters, configuration.pod_pools(cluster_row))
-
-
-def _yaml_answer(parameters: query.Query, manifests: list[podippool.PodIPPool]) -> generics.Answer:
-    shape = parameters.parse("shape", query.choice(*pool_manifests.SHAPES))
-    cluster = parameters.parse("cluster", lookups.cluster)
-    if shape and cluster:
-        parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
-    parameters.raise_problems()
-    if cluster:
-        shape = pool_manifests.fetch_shape(cluster).value
-    text = pool_manifests.render_yaml(manifests, shape or podippool.Shape.V2.value)
-    return HttpResponse(text.encode(), content_type=YAML)
+        return self.yaml_answer(configuration.pod_pools(clusters.get(cluster)))

@@ -128,9 +128,21 @@ class ClusterClient(ServerConnection):
             },
         )
 
+    def can_create(self, resource: Resource) -> bool:
+        """Return False if the server takes no new objects of the kind: its definition is deleted, or being deleted."""
+        try:
+            entries = self._resources(resource.group, resource.version)
+        except faults.KindNotServed:
+            return False
+        verbs = [entry.get("verbs") for entry in entries if entry.get("name") == resource.plural]
+        return any(isinstance(each, list) and "create" in each for each in verbs)
+
     def _plurals(self, group: str, version: str) -> set[str]:
+        return {str(entry.get("name")) for entry in self._resources(group, version)}
+
+    def _resources(self, group: str, version: str) -> builtins.list[Manifest]:
         answer = self._call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
-        return {str(entry.get("name")) for entry in responses.get_objects(answer, "resources")}
+        return responses.get_objects(answer, "resources")
 
     def may(
         self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""

@@ -114,7 +114,7 @@ def _send_all(
     counts: KindCounts,
 ) -> None:
     observed_objects = _observed_objects(context, handler, desired_writes)
-    stored: list[Manifest] = []
+    stored: list[WriteResult] = []
     trouble = 0
     try:
         for write in desired_writes:
@@ -127,7 +127,7 @@ def _send_all(
             _count(counts, result, dry_run=context.dry_run)
             if result.stored is not None and ours:
                 observed_objects[write.key] = result.stored
-                stored.append(result.stored)
+                stored.append(result)
             if len(stored) == _FLUSH:
                 _ingest_stored(context, handler, stored)
             trouble = trouble + 1 if isinstance(result.fault, _CLUSTER_FAULTS) else 0
@@ -158,11 +158,22 @@ def _observed_objects(
     }
 
 
-def _ingest_stored(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
+def _ingest_stored(context: SyncContext, handler: Handler, written: list[WriteResult]) -> None:
     """Ingest written objects, so that the next sync does not treat them as changed."""
-    manifests_by_uid = {manifest["metadata"]["uid"]: manifest for manifest in stored}
+    manifests_by_uid = {
+        result.stored["metadata"]["uid"]: result.stored for result in written if result.stored
+    }
     ingest.ingest(context, handler, context.served[handler.kind], list(manifests_by_uid.values()))
-    stored.clear()
+    digests: dict[str, dict[str, str]] = {}
+    for result in written:
+        if result.stored and result.digest:
+            uid = result.stored["metadata"]["uid"]
+            digests.setdefault(result.write.manager, {})[uid] = result.digest
+    if digests:
+        with context.transaction():
+            for manager, digests_by_uid in digests.items():
+                storage.store_written(context.cluster.pk, manager, digests_by_uid)
+    written.clear()
 
 
 def _count(counts: KindCounts, result: WriteResult, *, dry_run: bool) -> None:

@@ -356,3 +356,22 @@ def column_text(metadata: Manifest, name: str) -> str:
     if not (value.isascii() and "\0" not in value):
         value = value.replace("\0", "").encode(errors="replace").decode()
     return value[: LONGEST[name]]
+
+
+def written_digest(cluster_id: int, kind: str, uid: str, *, manager: str) -> str:
+    """Return the digest of what one of our field managers wrote last to an object; "" if it is not known."""
+    rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=kind, uid=uid)
+    return str((rows.values_list("written", flat=True).first() or {}).get(manager, ""))
+
+
+def store_written(cluster_id: int, manager: str, digests_by_uid: Mapping[str, str]) -> None:
+    """Store the digests of what was written by one of our field managers, "" to forget them."""
+    if digests_by_uid:
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITTEN, [manager, json.dumps(digests_by_uid), cluster_id])
+
+
+_WRITTEN = """
+    UPDATE pools_observedobject o SET written = COALESCE(written, '{}') || jsonb_build_object(%s, w.value)
+    FROM jsonb_each_text(%s::jsonb) w WHERE o.cluster_id = %s AND o.uid = w.key
+"""

@@ -209,7 +209,11 @@ def _ingest_changes(
     events_by_uid: Mapping[str, tuple[str, Manifest]],
     kind_counts: KindCounts,
 ) -> bool:
-    """Ingest changed and deleted objects; return False if there are none, as after our own writes."""
+    """Ingest changed and deleted objects; return False if there are none, as after our own writes.
+
+    Raises KindNotServed for objects that a server deletes together with their definition: what they stand for,
+    such as a node with its blocks, may still be there (rule `unknown-is-not-absent`).
+    """
     rows = {
         uid: (pk, version)
         for uid, pk, version in ObservedObject.objects.filter(
@@ -221,15 +225,18 @@ def _ingest_changes(
         for uid, (type_, _) in events_by_uid.items()
         if type_ == "DELETED" and uid in rows
     ]
+    read = context.served[handler.kind]
+    if gone and not read.everywhere and not context.client.can_create(read):
+        raise faults.KindNotServed(
+            f"The cluster deletes the definition of {read.kind}. Nothing is released for the objects deleted with it."
+        )
     changed_manifests = [
         manifest
         for uid, (type_, manifest) in events_by_uid.items()
         if type_ != "DELETED" and (uid not in rows or rows[uid][1] != storage.identity(manifest)[1])
     ]
     kind_counts.changed, kind_counts.gone = len(changed_manifests), len(gone)
-    kind_counts.failed += ingest.ingest(
-        context, handler, context.served[handler.kind], changed_manifests
-    )
+    kind_counts.failed += ingest.ingest(context, handler, read, changed_manifests)
     kind_counts.failed += ingest.forget(context, handler, gone)
     return bool(changed_manifests or gone)
 

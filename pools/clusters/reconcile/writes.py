@@ -4,13 +4,15 @@ Of an object with several managers, only fields that no other manager owns are a
 remain drift until their managers change them, or somebody takes them over (pools.clusters.drift).
 """
 
+import hashlib
 import http
+import json
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pools.clusters.reconcile import ingest
+from pools.clusters.reconcile import ingest, storage
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import differences, managed_fields
@@ -21,10 +23,11 @@ from pools.platform.outbound import faults
 ATTEMPTS = 5  # attempts after conflicts with other writers
 # Fields that change with every write, independent of its content.
 _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"}
-# Faults that may concern one object only; an admission webhook of the cluster can cause any of them.
-_OBJECT_FAULTS = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
 _Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
+_NOT_TRACKED = (
+    "before-first-apply"  # by whom API servers say that an object without managedFields is owned
+)
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,25 @@ class FieldsNotKept(faults.ClusterFault):
     """The cluster accepts the object, but drops some of its fields, which its CRD does not have."""
 
     code = "fields_not_kept"
+
+
+class WrittenElsewhere(faults.ClusterFault):
+    """Another installation of Cadastre has changed the object, or this one did before a backup of it was restored.
+
+    Adopt the object, or apply the register's values: until then nothing is written.
+    """
+
+    code = "written_elsewhere"
+
+
+# Faults that may concern one object only; an admission webhook of the cluster can cause any of them.
+_OBJECT_FAULTS = (
+    faults.FieldConflict,
+    faults.Rejected,
+    faults.Forbidden,
+    faults.ServerFault,
+    WrittenElsewhere,
+)
 
 
 class WriteNotComputed(errors.IpamError):
@@ -46,13 +68,14 @@ class WriteResult:
     """The result of one write.
 
     `stored` is the stored object, None if nothing was written. `field_differences` are the fields that
-    still differ from the desired manifest; `fault` is the reason.
+    still differ from the desired manifest; `fault` is the reason. `digest` is that of a manifest that was written whole.
     """
 
     write: Write
     stored: Manifest | None = None
     field_differences: _Differences = ()
     fault: errors.IpamError | None = None
+    digest: str = ""
 
 
 def send(
@@ -131,6 +154,7 @@ def _send_once(
         return _delete(context, write, desired_manifest)
     whole_manifest = desired_manifest
     if current is not None:
+        _require_last_writer(context, write, desired_manifest, current, field_differences)
         desired_manifest = part_to_apply(write, desired_manifest, current)
         if not find_differences(write, desired_manifest, current):
             return WriteResult(
@@ -162,7 +186,49 @@ def _send_once(
     conflict = conflict_with_managers(write, remaining)
     if conflict is None and remaining:
         return WriteResult(write, stored=stored, field_differences=remaining, fault=FieldsNotKept())
-    return WriteResult(write, stored=stored, field_differences=remaining, fault=conflict)
+    digest = digest_of(whole_manifest) if write.how == "apply" and not remaining else ""
+    return WriteResult(write, stored, remaining, conflict, digest)
+
+
+def _require_last_writer(
+    context: SyncContext,
+    write: Write,
+    desired_manifest: Manifest,
+    current: Manifest,
+    field_differences: _Differences,
+) -> None:
+    """Raise WrittenElsewhere if a field of our manager differs from what it wrote last, and still wants.
+
+    Two registers that both wrote it again would do so for ever, several times a second (rule
+    `registers-do-not-fight`). Otherwise what was
+    written last is forgotten: a write whose outcome remains unknown must not be taken for the last one.
+    """
+    uid = current["metadata"]["uid"]
+    kind = write.resource.kind
+    digest = storage.written_digest(context.cluster.pk, kind, uid, manager=write.manager)
+    if not digest:
+        return
+    # One that is gone may have been dropped by whoever wrote through an older version.
+    is_ours = any(
+        difference.managers == (write.manager,) and difference.observed is not None
+        for difference in field_differences
+    )
+    if is_ours and digest == digest_of(desired_manifest):
+        raise WrittenElsewhere
+    with context.transaction():
+        storage.store_written(context.cluster.pk, write.manager, {uid: ""})
+
+
+def digest_of(manifest: Manifest) -> str:
+    """Return a digest of what is to be written, without the times of conditions."""
+    text = json.dumps(_without_times(manifest), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_times(v) for k, v in value.items() if k != "lastTransitionTime"}
+    return [_without_times(member) for member in value] if isinstance(value, list) else value
 
 
 def part_to_apply(
@@ -251,8 +317,11 @@ def find_differences(
     if write.how == "replace":
         return _replace_differences(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager
+    is_tracked = bool(managed_fields.parse(current or {}))
     return tuple(
         difference
+        if is_tracked or difference.observed is None
+        else replace(difference, managers=(_NOT_TRACKED,))
         for difference in differences.find_differences(
             desired_manifest, current or {}, structure=write.structure, manager=manager
         )

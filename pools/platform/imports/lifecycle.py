@@ -113,6 +113,14 @@ class Imports(ABC, Generic[Row]):
     def revalidate_rows(self, row: Row) -> None:
         """Validate the rows of a draft against the register, and mark it as drafted."""
 
+    def revalidate_with(
+        self,
+        row: Row,
+        numbers: Collection[int],  # noqa: ARG002  # a kind may validate fewer rows
+    ) -> None:
+        """Validate these rows of a draft, and at least those that they affect, and mark it as drafted."""
+        self.revalidate_rows(row)
+
     @abstractmethod
     def correct(self, row: Row, /, number: int, values: Mapping[str, Any]) -> None:
         """Correct a row of a draft, and validate what depends on it. Raises NotFound."""
@@ -218,13 +226,18 @@ class Imports(ABC, Generic[Row]):
 
         Raises ImportState, NotAllowed, and what `write` raises.
         """
-        with self.changing(import_id, author=author, user=user) as row:
-            row.skip_bad = skip_bad
-            if states.is_large(row):
-                states.check_rows(row, row.counts)
-                states.queue(row, author, status=Status.COMMITTING, skip_bad=skip_bad)
-            else:
-                self.commit_rows(row, author=author)
+        try:
+            with self.changing(import_id, author=author, user=user) as row:
+                row.skip_bad = skip_bad
+                if states.is_large(row):
+                    states.check_rows(row, row.counts)
+                    states.queue(row, author, status=Status.COMMITTING, skip_bad=skip_bad)
+                else:
+                    self.commit_rows(row, author=author)
+        except errors.ImportHasBadRows:
+            if not states.is_large(row):  # the draft shows which, also those that were good before
+                self.revalidate(import_id, author=author, user=user)
+            raise
         return self.get(import_id)
 
     def create(self, uploads: Sequence[Upload], row: Row, *, author: events.Author) -> Row:
@@ -325,5 +338,5 @@ class Imports(ABC, Generic[Row]):
         with self.changing(import_id, author=author, user=user) as row:
             if row.rows.filter(number__in=numbers).update(skipped=skipped) != len(set(numbers)):
                 raise errors.NotFound("The import has no such row.")
-            self.revalidate_rows(row)
+            self.revalidate_with(row, numbers)
         return self.get(import_id)

@@ -1,6 +1,7 @@
 """Fields of serializers: each is read by a parser of `core`, and names its type in the OpenAPI document."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from drf_spectacular.drainage import set_override
@@ -50,40 +51,15 @@ class TextField(ParsedField):
         return str(value)
 
 
-class NameField(TextField):
-    """The name of a cluster or a pool; k8s_name."""
-
-    parser: Parser = staticmethod(holders.parse_name)
-
-
-class NamespaceField(TextField):
-    """A DNS label, such as the name of a namespace; k8s_name."""
-
-    parser: Parser = staticmethod(holders.parse_label)
-
-
-class DescriptionField(TextField):
-    """One line about a thing, or nothing."""
-
-    parser: Parser = staticmethod(holders.parse_description)
-
-
-class ReasonField(TextField):
-    """Why somebody does something; required text of one line."""
-
-    parser: Parser = staticmethod(holders.parse_reason)
-
-
-class NoteField(TextField):
-    """Free text of several lines."""
-
-    parser: Parser = staticmethod(holders.parse_note)
-
-
-class IdentifierField(TextField):
-    """The id of a holder, an organization or an environment."""
-
-    parser: Parser = staticmethod(holders.parse_identifier)
+# The name of a cluster or a pool, and a DNS label such as the name of a namespace; k8s_name.
+NameField = partial(TextField, holders.parse_name)
+NamespaceField = partial(TextField, holders.parse_label)
+# The id of a holder, an organization or an environment.
+IdentifierField = partial(TextField, holders.parse_identifier)
+# One line about a thing, or nothing; why somebody does something, a required line; free text of several lines.
+DescriptionField = partial(TextField, holders.parse_description)
+ReasonField = partial(TextField, holders.parse_reason)
+NoteField = partial(TextField, holders.parse_note)
 
 
 @extend_schema_field({"type": "boolean"})

@@ -1,22 +1,24 @@
-"""Filters of lists: django-filter's FilterSets, read as strictly as bodies.
+"""Filters of lists and parameters of other endpoints: django-filter's filters, read as strictly as bodies.
 
 django-filter declares the filters and describes them to OpenAPI. Its form does not read them: it accepts
 unknown and repeated parameters, and is built anew for each request.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import django_filters
 from django.db.models import Expression, Q, QuerySet
 from django_filters import rest_framework
 from drf_spectacular.drainage import set_override
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from pools.core import holders
 from pools.platform.rest import query
 
 Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 class Filter(django_filters.Filter):
@@ -40,8 +42,36 @@ class Filter(django_filters.Filter):
         self.repeated, self.select = repeated, select
         self.parser, self.method_name = parser, options.pop("method", None)
         super().__init__(help_text=help_text, **options)  # type: ignore[no-untyped-call]
+        self.schema = {"type": "string", **(schema or {})}
         description = {"description": help_text} if help_text else {}
-        set_override(self, "field", {"type": "string", **(schema or {}), **description})
+        set_override(self, "field", self.schema | description)
+
+    def read(self, parameters: query.Query, name: str, filterset: Any = None) -> Any:
+        """The parsed value of the request; None without one."""
+        parser = getattr(filterset, self.parser) if isinstance(self.parser, str) else self.parser
+        if parser is None:
+            return parameters.text(name)
+        return (parameters.parse_each if self.repeated else parameters.parse)(name, parser)
+
+    def describe(self, name: str) -> OpenApiParameter:
+        """The OpenAPI description of a parameter that filters no list."""
+        return OpenApiParameter(
+            name,
+            self.schema,
+            enum=self.schema.get("enum"),
+            description=self.extra["help_text"],
+            required=self.extra["required"],
+        )
+
+
+def parameters(**declared: Filter) -> Callable[[Endpoint], Endpoint]:
+    """Declare the query parameters of an endpoint, whose view reads them by `query_values`."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        vars(endpoint)["parameters"] = declared
+        return endpoint
+
+    return declare
 
 
 def choice(*values: str, **options: Any) -> Filter:
@@ -63,6 +93,11 @@ def integer(least: int, most: int, **options: Any) -> Filter:
     """A parameter that is a whole number between two."""
     schema = {"type": "integer", "minimum": least, "maximum": most}
     return Filter(query.integer(least, most), schema=schema, **options)
+
+
+def number(least: int, most: int, **options: Any) -> Filter:
+    """An integer whose bounds the words of its description give."""
+    return Filter(query.integer(least, most), schema={"type": "integer"}, **options)
 
 
 def cidr(**options: Any) -> Filter:
@@ -101,14 +136,17 @@ class FilterSet(django_filters.FilterSet):
 
     def values(self) -> dict[str, Any]:
         """The values in the request by the names of their filters, where no queryset is filtered."""
-        values = {name: self._value(name, filter_) for name, filter_ in self.filters.items()}
+        values = {
+            name: filter_.read(self.parameters, name, self)
+            for name, filter_ in self.filters.items()
+        }
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def qs(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.queryset
         for name, filter_ in self.filters.items():
-            value = self._value(name, filter_)
+            value = filter_.read(self.parameters, name, self)
             if value is None:
                 continue
             if filter_.select:
@@ -118,16 +156,6 @@ class FilterSet(django_filters.FilterSet):
             else:
                 rows = filter_.filter(rows, value)
         return rows
-
-    def _value(self, name: str, filter_: Any) -> Any:
-        if filter_.parser is None:
-            return self.parameters.text(name)
-        parser = filter_.parser
-        if filter_.repeated:
-            return self.parameters.parse_each(name, parser)
-        return self.parameters.parse(
-            name, getattr(self, parser) if isinstance(parser, str) else parser
-        )
 
 
 class FilterBackend(rest_framework.DjangoFilterBackend):

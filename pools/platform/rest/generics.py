@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 from django.db import transaction
 from django.http.response import HttpResponseBase
@@ -26,13 +26,13 @@ from rest_framework.views import APIView
 from pools.core import errors
 from pools.platform import database, documents, events, idempotency
 from pools.platform.rest import authentication, filters, keyset, parsing, query, token_scopes
+from pools.platform.rest.filters import Endpoint
 
 # RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
 # repeats is possessive: a text that is none costs time in proportion to its length.
 _ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*+"'
 _TAG = re.compile(_ENTITY_TAG)
 _TAGS = re.compile(rf"[ \t,]*+{_ENTITY_TAG}(?:[ \t]*+,[ \t]*+(?:{_ENTITY_TAG})?)*+[ \t]*")
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _VERBS = {"GET": "view", "POST": "add", "PUT": "change", "PATCH": "change", "DELETE": "delete"}
 
 
@@ -123,15 +123,8 @@ def run_once(
     idempotency_key = key(request, body)
     if idempotency_key is None:
         return work()
-    return database.with_retries(partial(_run_in_transaction, idempotency_key, work))
-
-
-def _run_in_transaction(
-    idempotency_key: idempotency.Key, work: Callable[[], idempotency.StoredAnswer]
-) -> idempotency.StoredAnswer:
-    with transaction.atomic():
-        answer = idempotency.run_once(idempotency_key, work)
-    return answer  # noqa: RET504  # mypy: a context manager may swallow
+    run_in_transaction = transaction.atomic(idempotency.run_once)
+    return database.with_retries(partial(run_in_transaction, idempotency_key, work))
 
 
 class GenericView(generics.GenericAPIView[Any]):
@@ -160,7 +153,7 @@ class GenericView(generics.GenericAPIView[Any]):
         int, ...
     ] = ()  # for the OpenAPI document, beside those of all endpoints
     largest_body = documents.LARGEST  # bytes
-    pagination_class: type[keyset.KeysetPagination] | None = keyset.KeysetPagination
+    pagination_class: Any = keyset.KeysetPagination
     filter_backends = (filters.FilterBackend,)
     filterset_class: type[filters.FilterSet] | None = None
     orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
@@ -197,6 +190,18 @@ class GenericView(generics.GenericAPIView[Any]):
     def parameters(self) -> query.Query:
         """The parameters of the request; `done` reports all that is wrong with them."""
         return query.Query(self.request)
+
+    def query_values(self, *, is_complete: bool = True) -> dict[str, Any]:
+        """The values of the parameters that the endpoint declares; None for an absent one. InvalidInput.
+
+        Unless `is_complete`, the view reports more problems before it raises them.
+        """
+        action = getattr(self, "action", None) or str(self.request.method).lower()
+        declared: Mapping[str, filters.Filter] = getattr(self, action).parameters
+        values = {name: declared[name].read(self.parameters, name) for name in declared}
+        if is_complete:
+            self.parameters.raise_problems()
+        return values
 
     def field_names(self) -> list[str]:
         """The fields that `fields=` of the list may name."""

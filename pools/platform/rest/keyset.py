@@ -32,11 +32,27 @@ _DECIMAL = re.compile(r"-?[0-9]{1,31}(\.[0-9]{1,15})?")
 _LINK = {"type": "string", "format": "uri", "nullable": True}
 
 
-class KeysetPagination(pagination.BasePagination):
-    """`{"next": URL or null, "previous": URL or null, "results": [...]}`; `limit` is 1 to 1,000.
+class _Pages(pagination.BasePagination):
+    """`{"next": URL or null, "previous": URL or null, "results": [...]}`; `limit` is 1 to 1,000."""
 
-    The view names its `orderings` and the default one in `ordering`.
-    """
+    cursor_text = "The cursor of a `next` link."
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = {"next": _LINK, "previous": _LINK, "results": schema}
+        return {"type": "object", "required": list(properties), "properties": properties}
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+        return [
+            _parameter("limit", limit, "Rows of a page."),
+            _parameter("cursor", {"type": "string"}, self.cursor_text),
+        ]
+
+
+class KeysetPagination(_Pages):
+    """Pages of rows of a table; the view names its `orderings` and the default one in `ordering`."""
+
+    cursor_text = "The cursor of a `next` or `previous` link."
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """The rows of the page. InvalidInput with all that is wrong with the request's parameters."""
@@ -79,25 +95,19 @@ class KeysetPagination(pagination.BasePagination):
             {"next": self.next_link, "previous": self.previous_link, "results": results}
         )
 
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        properties = {"next": _LINK, "previous": _LINK, "results": schema}
-        return {"type": "object", "required": list(properties), "properties": properties}
-
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
         names: dict[str, Any] = {"enum": _names(view.orderings)}
         if view.filterset_class is not None and view.filterset_class.sort_key_pattern:
             names = {"anyOf": [names, {"pattern": view.filterset_class.sort_key_pattern}]}
         ordering = {"type": "string", "default": view.ordering, **names}
         return [
-            _parameter("limit", limit, "Rows of a page."),
-            _parameter("cursor", {"type": "string"}, "The cursor of a `next` or `previous` link."),
+            *super().get_schema_operation_parameters(view),
             _parameter("ordering", ordering, "The order of the rows; `-` reverses it."),
             _parameter("fields", {"type": "string"}, "Only these fields, separated by commas."),
         ]
 
 
-class NumberPagination(pagination.BasePagination):
+class NumberPagination(_Pages):
     """Pages of the history: a cursor is the event number below which the search continues."""
 
     def read(self, parameters: query.Query) -> tuple[int, int | None]:
@@ -106,23 +116,22 @@ class NumberPagination(pagination.BasePagination):
         return limit, parameters.parse("cursor", query.integer(1, 10**17))
 
     def document(self, request: Request, results: Any, below: int | None) -> dict[str, Any]:
-        next_link = None
-        if below is not None:
-            parameters = request.query_params.copy()
-            parameters["cursor"] = str(below)
-            next_link = request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
+        next_link = None if below is None else page_url(request, str(below))
         return {"next": next_link, "previous": None, "results": results}
 
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        properties = {"next": _LINK, "previous": _LINK, "results": schema}
-        return {"type": "object", "required": list(properties), "properties": properties}
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
-        return [
-            _parameter("limit", limit, "Rows of a page."),
-            _parameter("cursor", {"type": "string"}, "The cursor of a `next` link."),
-        ]
+class OnePage(pagination.BasePagination):
+    """All rows of a short list: `{"results": [...]}`."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        view.parameters.raise_problems()
+        return list(queryset)
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response({"results": data})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "object", "required": ["results"], "properties": {"results": schema}}
 
 
 def _parse_ordering(view: Any, model: type[models.Model]) -> tuple[str, Expression | None]:
@@ -165,8 +174,13 @@ def link(
     read = row.get if isinstance(row, dict) else partial(getattr, row)
     values = [plain_value(read(column)) for column in columns]
     text = json.dumps([backward, values], separators=(",", ":"), ensure_ascii=False)
+    return page_url(request, base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+
+
+def page_url(request: Request | HttpRequest, cursor: str) -> str:
+    """Return the URL of the same list from another cursor on."""
     parameters = request.GET.copy()
-    parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    parameters["cursor"] = cursor
     return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 

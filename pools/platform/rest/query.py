@@ -7,6 +7,7 @@ from typing import TypeVar
 from rest_framework.request import Request
 
 from pools.core import addresses, errors, object_reader
+from pools.platform.rest import parsing
 
 T = TypeVar("T")
 
@@ -89,14 +90,7 @@ def integer(least: int, most: int) -> Callable[[str, str], int]:
 
 def choice(*allowed: str) -> Callable[[str, str], str]:
     """Return a parser that accepts one of the allowed words."""
-
-    def parse(value: str, name: str) -> str:
-        if value not in allowed:
-            message = f"must be one of {', '.join(allowed)}"
-            raise errors.InvalidInput.for_field(name, "invalid_choice", message, value)
-        return value
-
-    return parse
+    return lambda value, name: parsing.choice(value, name, allowed)
 
 
 def flag(value: str, name: str) -> bool:

@@ -1,6 +1,7 @@
 """What drf-spectacular cannot know of our endpoints: the problems that each may answer, and the headers it reads."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from django.urls import reverse
@@ -9,7 +10,8 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent, force_instance
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from pools.platform.rest import attributes, generics
+from pools.platform.rest import attributes, generics, keyset
+from pools.platform.rest.filters import Endpoint
 from pools.platform.rest.serializers import is_optional
 
 PROBLEM_TYPE = "application/problem+json"
@@ -71,18 +73,24 @@ def _heeds_keys(view: Any, method: str) -> bool:
     return method in getattr(view, "idempotent", ())
 
 
-def example(body: Any, name: str = "example") -> list[OpenApiExample]:
-    """Return the example of a request, for an operation whose body another one answers, too."""
-    return [OpenApiExample(name, body, request_only=True)]
+def example(body: Any, name: str = "example") -> Callable[[Endpoint], Endpoint]:
+    """Declare an example of the body of an endpoint; two of them need two names."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        examples = vars(endpoint).setdefault("examples", [])
+        examples.insert(0, OpenApiExample(name, body, request_only=True))
+        return endpoint
+
+    return declare
 
 
 class Schema(AutoSchema):
     """An operation: the first line of the method's docstring is its summary, the rest its description."""
 
-    def _is_list_view(self, serializer: Any = None) -> bool:
-        """A list without pages is answered as one object with `results`."""
-        pages = getattr(self.view, "pagination_class", None)
-        return pages is not None and bool(super()._is_list_view(serializer))
+    def get_paginated_name(self, serializer_name: str) -> str:
+        is_one_page = getattr(self.view, "pagination_class", None) is keyset.OnePage
+        name: str = super().get_paginated_name(serializer_name)
+        return name.removeprefix("Paginated") if is_one_page else name
 
     def get_summary(self) -> str | None:
         return self._documentation()[0]
@@ -91,17 +99,30 @@ class Schema(AutoSchema):
         return self._documentation()[1]
 
     def _documentation(self) -> tuple[str, str]:
-        action = getattr(self.view, "action", "")
-        hook = getattr(self.view, generics.HOOKS.get(action, ""), None)
-        if action == "retrieve":
+        if getattr(self.view, "action", "") == "retrieve":
             text = getattr(self.view, "row_text", "")
         else:
+            hook = self._hook()
             text = inspect.getdoc(hook) if hook else super().get_description() or ""
         first, _, rest = text.partition("\n")
         return first.rstrip("."), rest.strip()
 
+    def _hook(self) -> Any:
+        """The method of the view set that says what the kit's own endpoint does."""
+        return getattr(self.view, generics.HOOKS.get(getattr(self.view, "action", ""), ""), None)
+
+    def _declared(self, name: str, default: Any) -> Any:
+        """What a decorator has declared of the endpoint: its `parameters` or `examples`."""
+        action = getattr(self.view, "action", None) or self.method.lower()
+        return getattr(self._hook() or getattr(self.view, action, None), name, default)
+
+    def get_examples(self) -> list[OpenApiExample]:
+        examples: list[OpenApiExample] = self._declared("examples", [])
+        return examples
+
     def get_override_parameters(self) -> list[Any]:
-        parameters = [*super().get_override_parameters()]
+        declared = self._declared("parameters", {})
+        parameters = [declared[name].describe(name) for name in declared]
         if _heeds_keys(self.view, self.method):
             parameters.append(IDEMPOTENCY_KEY)
         if _compares_versions(self.view) and self.method != "GET":

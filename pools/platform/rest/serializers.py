@@ -7,10 +7,10 @@ the refused value.
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, ClassVar
 
-from rest_framework import exceptions, serializers
+from rest_framework import serializers
 from rest_framework.fields import empty
 
 from pools.core import errors, object_reader
@@ -18,7 +18,6 @@ from pools.platform.rest import fields as rest_fields
 
 NULL_MESSAGE = "null is not allowed for this field; omit the field to keep its value"
 _READ_ONLY = "is computed and cannot be set"
-_CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
 
 
 class Serializer(serializers.Serializer[Any]):
@@ -45,7 +44,7 @@ class Serializer(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         report = object_reader.ProblemReport()
-        self._report_names(data, report)
+        self.report_names(data, report)
         values: dict[str, Any] = {}
         for name, field in self._writable():
             value = data.get(name, empty)
@@ -76,7 +75,8 @@ class Serializer(serializers.Serializer[Any]):
         """Only the object of a PATCH itself is partial: an object inside of it is whole."""
         return self.partial and self.parent is None
 
-    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+    def report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        """Report the fields that the object does not have; a serializer adds which of them belong together."""
         for name in data:
             field = self.fields.get(name)
             if field is None:
@@ -102,6 +102,15 @@ class Representation(Serializer):
         return declared
 
 
+class ByFamilySerializer(Representation):
+    """What a pool has of IPv4, of IPv6 or of both; it is made of a dict by the number of the family."""
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return super().to_representation(
+            {f"ipv{family}": value for family, value in instance.items()}
+        )
+
+
 class ReasonSerializer(Representation):
     """Why something is as it is: a stable code, and a sentence."""
 
@@ -116,30 +125,30 @@ _Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
 def _readers(serializer: type[Serializer], is_dict: bool) -> tuple[_Reader, ...]:
     """(name, how its value is read, how it is shown) of each field that is answered."""
     return tuple(
-        (
-            name,
-            _item_reader(field, name) if is_dict else _attribute_reader(field.source or name),
-            field.to_representation,
-        )
+        (name, _reader(field, field.source or name, is_dict), field.to_representation)
         for name, field in serializer().fields.items()
         if not field.write_only
     )
 
 
-def _attribute_reader(source: str) -> Callable[[Any], Any]:
+def _reader(field: Any, source: str, is_dict: bool) -> Callable[[Any], Any]:
+    """A field that says `required=False` is left out of the answer if the dict lacks it."""
     if source == "*":
         return lambda row: row
-    read = attrgetter(source)
-    if "." not in source:
+    first, *others = source.split(".")
+    if is_dict and not others and is_optional(field):
+        return lambda row: row.get(source, empty)
+    read: Callable[[Any], Any] = itemgetter(first) if is_dict else attrgetter(first)
+    if not others:
         return read
 
     def read_related(row: Any) -> Any:
-        try:
-            return read(row)
-        except AttributeError:
-            if getattr(row, source.partition(".")[0]) is None:  # no related row
-                return None
-            raise
+        value = read(row)
+        if value is None and not is_dict:  # no related row
+            return None
+        for part in others:
+            value = value[part] if isinstance(value, dict) else getattr(value, part)
+        return value
 
     return read_related
 
@@ -153,24 +162,6 @@ def _declared_options(field: Any) -> dict[str, Any]:
     """The keyword arguments with which a field was declared; DRF keeps them to copy the field."""
     options: dict[str, Any] = field._kwargs
     return options
-
-
-def _item_reader(field: serializers.Field[Any, Any, Any, Any], name: str) -> Callable[[Any], Any]:
-    """A field that says `required=False` is left out of the answer if the dict lacks it."""
-    source = field.source or name
-    if source == "*":
-        return lambda row: row
-    if "." not in source:
-        if is_optional(field):
-            return lambda row: row.get(source, empty)
-        return lambda row: row[source]
-
-    def read(row: Any) -> Any:
-        for part in source.split("."):
-            row = row[part] if isinstance(row, dict) else getattr(row, part)
-        return row
-
-    return read
 
 
 def _validate_field(
@@ -189,24 +180,13 @@ def _validate_field(
     if value is None:
         values[field.source or ""] = None
         return
-    try:
-        values[field.source or ""] = field.run_validation(value)
-    except exceptions.ValidationError as error:
-        raise invalid_input(error, value) from error
+    values[field.source or ""] = field.run_validation(value)
 
 
 def _required_message(field: serializers.Field[Any, Any, Any, Any]) -> str:
     """`error_messages={"required": ...}` of the field; DRF's own words speak of fields of forms."""
     messages = _declared_options(field).get("error_messages") or {}
     return str(messages.get("required", "is required"))
-
-
-def invalid_input(error: exceptions.ValidationError, value: object) -> errors.InvalidInput:
-    """A refusal of one of DRF's own fields in our words: its code, or ours where it says no more."""
-    detail: Any = error.detail
-    first = detail[0] if isinstance(detail, list) else detail
-    code = str(getattr(first, "code", "invalid"))
-    return errors.InvalidInput.for_field("", _CODES.get(code, code), str(first), value)
 
 
 class HolderSerializer(Serializer):

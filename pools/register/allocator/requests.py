@@ -193,7 +193,7 @@ def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.A
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.with_retries(partial(_retry_request, request_id, author))
+        outcome = database.with_retries(partial(_retry_request, pool_id, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break
@@ -208,9 +208,12 @@ def _postpone(pool_id: int) -> None:
     ).update(next_try_at=Now() + RETRY_EVERY)
 
 
-def _retry_request(request_id: int, author: events.Author) -> RequestState | None:
+def _retry_request(pool_id: int, request_id: int, author: events.Author) -> RequestState | None:
     """Return the request's new state, or None if another worker is retrying it."""
     with events.recorded_by(author):
+        window.lock(
+            pool_id
+        )  # before the request's row, which is deleted with its pool under this lock
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
             .filter(pk=request_id, state=RequestState.PENDING)
@@ -221,9 +224,7 @@ def _retry_request(request_id: int, author: events.Author) -> RequestState | Non
         request.attempts = F("attempts") + 1
         request.next_try_at = Now() + RETRY_EVERY
         try:
-            result = allocation.allocate(
-                request.pool_id, demand_from_json(request.demand), author=author
-            )
+            result = allocation.allocate(pool_id, demand_from_json(request.demand), author=author)
         except errors.PoolExhausted as error:
             request.last_error = error.message
             request.save()

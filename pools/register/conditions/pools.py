@@ -121,7 +121,7 @@ def _forecast_conditions(_levels: OpenLevels) -> Iterator[ActiveCondition]:
     today = database.now().date()
     for row in rows.exclude(state=ForecastState.FULL)[:_MOST]:
         forecast = forecasts.to_dated(row)
-        summary = forecasts.summarize(forecast.state, today=today, day=forecast.day)
+        summary = forecasts.summarize(forecast, today=today)
         interval = forecasts.describe_range(forecast.earliest, forecast.latest, today)
         yield ActiveCondition(
             FULL_SOON,

@@ -7,7 +7,7 @@ blocks is computed backwards from now, by the pool's events since.
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from pools import models
 from pools.core import addresses, blocks, errors
@@ -22,14 +22,21 @@ MOST = 50_000  # blocks in cooldown that are counted
 _CHUNK = 5_000  # events read by one statement
 
 
+class ReservedSpan(NamedTuple):
+    """A range that was reserved at that time, and why."""
+
+    span: addresses.AddressRange
+    reason: str
+
+
 @dataclass(frozen=True)
 class CIDR:
-    """A CIDR of the pool at that time; `reserved` are ranges with their reasons."""
+    """A CIDR of the pool at that time."""
 
     cidr: addresses.Network
     orphaned: bool
     pending: str
-    reserved: list[tuple[addresses.AddressRange, str]]
+    reserved: list[ReservedSpan]
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,18 @@ class PoolSnapshot:
     cidrs: list[CIDR] = field(default_factory=list)
     counts: dict[int, FamilyCounts] = field(default_factory=dict)
 
+    @property
+    def state(self) -> str:
+        return "absent" if self.settings is None else "deleted" if self.deleted else "present"
+
+    @property
+    def cluster(self) -> str:
+        """The name of the pool's cluster, also of a deleted one; "" before the pool's creation."""
+        if self.settings is None:
+            return ""
+        events = models.ClusterEvent.objects.filter(pgh_obj_id=self.settings.cluster_id)
+        return events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
+
 
 def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
     """Return the state of a pool at a moment; raise NotFound if the pool never existed."""
@@ -69,14 +88,6 @@ def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
     return PoolSnapshot(moment, pool_id, last, False, cidrs, _counts(pool_id, moment, last, cidrs))
 
 
-def cluster_name(snapshot: PoolSnapshot) -> str:
-    """Return the name of the pool's cluster, also of a deleted one; "" before the pool's creation."""
-    if snapshot.settings is None:
-        return ""
-    cluster_events = models.ClusterEvent.objects.filter(pgh_obj_id=snapshot.settings.cluster_id)
-    return cluster_events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
-
-
 def _last_events(model: Any, pool_id: int, moment: datetime) -> list[Any]:
     """Return the last event until the moment of each object of the pool that existed then."""
     rows = model.objects.filter(pool_id=pool_id, pgh_created_at__lte=moment)
@@ -89,10 +100,10 @@ def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
         _last_events(models.PoolCIDREvent, pool_id, moment),
         key=lambda event: (event.position, event.pgh_id),
     )
-    ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
+    ranges: dict[int, list[ReservedSpan]] = {}
     for event in _last_events(models.ReservedRangeEvent, pool_id, moment):
         span = addresses.AddressRange(event.first, event.last)
-        ranges.setdefault(event.pool_cidr_id, []).append((span, event.reason))
+        ranges.setdefault(event.pool_cidr_id, []).append(ReservedSpan(span, event.reason))
     return [
         CIDR(
             event.cidr,
@@ -119,7 +130,7 @@ def _counts(
                 cidr.cidr, mask, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
             )
             capacity += blocks.total(grid.usable())
-            spans = [span for span, _ in cidr.reserved]
+            spans = [reserved.span for reserved in cidr.reserved]
             free += 0 if cidr.orphaned or cidr.pending else blocks.total(grid.allocatable(spans))
         counts[family] = FamilyCounts(
             capacity,

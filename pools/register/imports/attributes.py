@@ -7,7 +7,7 @@ from pools.core.register_import import attributes as core, columns
 from pools.core.register_import.attributes import Attributes, Definitions
 from pools.core.register_import.parsing import CONTAINER, POOL
 from pools.models import ATTRIBUTES, Container, CustomField, PoolCIDR, RegisterRow
-from pools.platform import attributes as values, database
+from pools.platform import attributes as values
 
 MODELS = {CONTAINER: Container, POOL: PoolCIDR}
 
@@ -15,7 +15,7 @@ MODELS = {CONTAINER: Container, POOL: PoolCIDR}
 def definitions(*, lock: bool = False) -> dict[str, Definitions]:
     """Return the custom fields of containers and of CIDRs; `lock` keeps them until the transaction ends."""
     if lock:
-        database.rows("SELECT id FROM pools_customfield ORDER BY id FOR SHARE", [])
+        values.lock_definitions()
     return {
         target: {row.name: (row.type, row.choices) for row in values.custom_fields_of(model)}
         for target, model in MODELS.items()

@@ -26,13 +26,12 @@ from pools.models import (
 from pools.models.attributes import ATTRIBUTES
 from pools.models.imports import RowStatus
 from pools.models.pools import Category
-from pools.platform import database, events
+from pools.platform import advisory_locks, database, events
 from pools.platform.imports import states
 from pools.platform.imports.lifecycle import Step
 from pools.register import block_sync
 from pools.register.allocator import window
 from pools.register.imports import attributes, comparison, rows as import_rows, vanished
-from pools.register.plan import containers
 from pools.sql import statements
 
 BATCH = 10_000
@@ -46,7 +45,7 @@ def write(register_import: RegisterImport, *, author: events.Author, step: Step)
     """
     if register_import.mirror:
         vanished.forget_earlier_runs(register_import)
-    containers.lock_plan()
+    advisory_locks.lock_plan()
     _lock_pools(register_import)
     import_rows.resolve_again(register_import)
     counts = states.count_rows(register_import)

@@ -9,12 +9,15 @@ The run has a row of each object that was released. The undo validates these row
 those whose addresses nobody has by then; the others stay as they are, with the reason in their row.
 """
 
+from collections.abc import Mapping
+
 from django.db.models import Count, F
 
+from pools.core.register_import.attributes import Definitions
 from pools.models import Container, Pool, PoolCIDR, RegisterImport, RegisterRow, ReservedRange
 from pools.models.attributes import ATTRIBUTES
 from pools.models.imports import RegisterTarget, RowStatus
-from pools.platform import database, events
+from pools.platform import advisory_locks, database, events
 from pools.platform.imports import rows as stored_rows, states
 from pools.platform.imports.lifecycle import Step
 from pools.register import pools
@@ -27,7 +30,6 @@ from pools.register.imports import (
     topology,
     vanished,
 )
-from pools.register.plan import containers
 from pools.sql import statements
 
 
@@ -66,7 +68,8 @@ _FOLLOW = statements.read("pools/follow_restored_objects")
 
 def take_back(register_import: RegisterImport, *, author: events.Author, step: Step) -> None:
     """Undo an import; `step` is called with the number of rows done. Raises ImportInUse."""
-    containers.lock_plan()
+    advisory_locks.lock_plan()
+    definitions = attributes.definitions(lock=True)
     stored_rows.analyze()  # the draft had no written rows, and the statements join by them
     written = register_import.rows.filter(written=True)
     new = written.filter(status=RowStatus.NEW)
@@ -78,7 +81,7 @@ def take_back(register_import: RegisterImport, *, author: events.Author, step: S
     window.lock(*cidrs.values_list("pool_id", flat=True))
     check_not_in_use(register_import)
     database.fetch(_RESTORE, {"import": register_import.pk})
-    _revert_attributes(register_import)
+    _revert_attributes(register_import, definitions)
     _release(register_import, author)
     step(written.count())
     _remove_pools(list(created.values_list("pk", "pool_id")))
@@ -95,8 +98,9 @@ _RESTORE = statements.read("pools/restore_register_rows")
 _DELETE_BLOCKS = statements.read("pools/delete_imported_blocks")
 
 
-def _revert_attributes(register_import: RegisterImport) -> None:
-    definitions = attributes.definitions(lock=True)
+def _revert_attributes(
+    register_import: RegisterImport, definitions: Mapping[str, Definitions]
+) -> None:
     changed = register_import.rows.filter(written=True, status=RowStatus.CHANGED)
     for target, model in attributes.MODELS.items():
         rows = list(changed.filter(values__target=target, before__has_key="tags"))

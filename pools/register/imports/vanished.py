@@ -14,10 +14,9 @@ from django.db.models import QuerySet
 from pools import models
 from pools.core import errors
 from pools.models.imports import RegisterTarget, RowStatus
-from pools.platform import database, events
+from pools.platform import advisory_locks, database, events
 from pools.register import pool_cidrs, pools
 from pools.register.allocator import window
-from pools.register.plan import containers
 from pools.sql import statements
 
 
@@ -82,7 +81,7 @@ def release(
 
     The rows stay, and the undo of the run restores the objects by them. A pool that is in use stays unconfirmed.
     """
-    containers.lock_plan()
+    advisory_locks.lock_plan()
     rows = list(register_import.rows.filter(number__in=numbers).order_by("number"))
     ids: dict[str, list[int]] = {target: [] for target in RegisterTarget.values}
     for row in rows:

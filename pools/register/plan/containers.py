@@ -6,21 +6,11 @@ of what it contains.
 
 from collections.abc import Mapping
 
-from django.db import connection, models
+from django.db import models
 
 from pools.core import addresses, errors
 from pools.models import AddressSpace, Container
 from pools.platform import advisory_locks, attributes, database, events
-
-
-def lock_plan(*, shared: bool = False) -> None:
-    """Take the lock of the address plan, before any other lock, until the transaction ends.
-
-    `shared` keeps others from choosing a free prefix, and not from writing CIDRs as well.
-    """
-    mode = "_shared" if shared else ""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pg_advisory_xact_lock{mode}(%s, 0)", [advisory_locks.ADDRESS_PLAN])
 
 
 def create(
@@ -32,7 +22,7 @@ def create(
 ) -> Container:
     """Create a container; without an address space it is one of the fleet. Raises AlreadyExists, InvalidInput."""
     with events.recorded_by(author):
-        lock_plan()
+        advisory_locks.lock_plan()
         container = Container(cidr=cidr, space=space)
         attributes.assign(container, values)
         _refuse_second(container)
@@ -52,7 +42,8 @@ def change(
     Raises NotFound, VersionMismatch, AlreadyExists, InvalidInput.
     """
     with events.recorded_by(author):
-        lock_plan()
+        advisory_locks.lock_plan()
+        attributes.lock_definitions(values)
         container = _get_locked(container_id, version)
         attributes.assign(container, values)
         _refuse_second(container)
@@ -64,7 +55,7 @@ def change(
 def delete(container_id: int, *, author: events.Author, version: database.Version = None) -> None:
     """Delete a container; what is inside stays. Raises NotFound, VersionMismatch."""
     with events.recorded_by(author):
-        lock_plan()
+        advisory_locks.lock_plan()
         _get_locked(container_id, version).delete()
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pools.core import addresses, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Cluster, Container, Pool
-from pools.platform import events
+from pools.platform import advisory_locks, events
 from pools.register import clusters, pools
 from pools.register.plan import containers, free_space
 from pools.register.plan.free_space import scope_of
@@ -84,7 +84,7 @@ def _create_in_prefix(
 ) -> Created:
     """Call `create` with the container and its next free prefix. Raises NotFound, InvalidInput, NoFreePrefix."""
     with events.recorded_by(author):
-        containers.lock_plan()
+        advisory_locks.lock_plan()
         rows = Container.objects.select_related("space__cluster")
         container = rows.filter(pk=container_id).first()
         if container is None:

@@ -148,46 +148,38 @@ def _forecast_family(
     )
 
 
-def describe(
-    state: ForecastState,
-    *,
-    today: date,
-    missing: int = 0,
-    day: date | None = None,
-    earliest: date | None = None,
-    latest: date | None = None,
-) -> str:
+def describe(dated: DatedForecast, *, today: date) -> str:
     """Return a forecast with its interval as part of a sentence, without a full stop."""
-    if state == ForecastState.FULL:
-        return gettext("exhausted now")
-    if state == ForecastState.TOO_LITTLE_HISTORY:
-        available = forecast.MIN_HISTORY - missing
+    if dated.state == ForecastState.TOO_LITTLE_HISTORY:
+        available = forecast.MIN_HISTORY - dated.missing
         return ngettext(
             "no forecast yet: %(count)d day of history, %(needed)d are needed",
             "no forecast yet: %(count)d days of history, %(needed)d are needed",
             available,
         ) % {"count": available, "needed": forecast.MIN_HISTORY}
-    base = summarize(state, today=today, day=day)
-    if day is not None:
-        between = describe_range(earliest, latest, today)
+    base = summarize(dated, today=today)
+    if dated.state == ForecastState.FULL:
+        return base
+    if dated.day is not None:
+        between = describe_range(dated.earliest, dated.latest, today)
         return gettext("%(forecast)s, %(range)s") % {"forecast": base, "range": between}
-    if not earliest:
+    if not dated.earliest:
         return base
     return gettext("%(forecast)s, %(day)s at the earliest") % {
         "forecast": base,
-        "day": earliest.isoformat(),
+        "day": dated.earliest.isoformat(),
     }
 
 
-def summarize(state: ForecastState, *, today: date, day: date | None = None) -> str:
+def summarize(dated: DatedForecast, *, today: date) -> str:
     """Return a forecast without its interval, for a table column."""
-    if state == ForecastState.FULL:
+    if dated.state == ForecastState.FULL:
         return gettext("exhausted now")
-    if day is not None:
-        return _format_exhaustion((day - today).days)
-    if state == ForecastState.TOO_LITTLE_HISTORY:
+    if dated.day is not None:
+        return _format_exhaustion((dated.day - today).days)
+    if dated.state == ForecastState.TOO_LITTLE_HISTORY:
         return gettext("not enough history")
-    if state == ForecastState.NOT_GROWING:
+    if dated.state == ForecastState.NOT_GROWING:
         return gettext("no growth")
     years = forecast.HORIZON // 365
     return ngettext("not full within %(count)d year", "not full within %(count)d years", years) % {

@@ -95,9 +95,8 @@ def answer(client: Client, method: str, path: str, body: str = "{}", kind: str =
             text = _text(b"".join(parts))
         transaction.set_rollback(True)
     client.cookies.pop("messages", None)
-    headers = {
-        name: value for name, value in response.headers.items() if name not in _PASSING_HEADERS
-    }
+    passing = _PASSING_HEADERS
+    headers = {name: value for name, value in response.headers.items() if name not in passing}
     location = response.headers.get("Location", "")
     return Answer(response.status_code, location + text, headers, work.statements)
 

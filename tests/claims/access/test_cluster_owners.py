@@ -37,15 +37,10 @@ def namespaces(owned_cluster: Cluster) -> set[str]:
 def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: Cluster) -> None:
     assert not vera().has_perm(RIGHT)
     row = worlds.bound(cluster, "shop", "vera")
-    assert access_namespaces.scope(vera()) == access_namespaces.Scope(
-        namespaces={cluster.pk: frozenset({"shop"})}
-    )
-    assert set(vera().get_all_permissions()) == {
-        f"claims.{value}"
-        for value in Group.objects.get(name="vm-owner").permissions.values_list(
-            "codename", flat=True
-        )
-    }
+    owned = {cluster.pk: frozenset({"shop"})}
+    assert access_namespaces.scope(vera()) == access_namespaces.Scope(namespaces=owned)
+    names = Group.objects.get(name="vm-owner").permissions.values_list("codename", flat=True)
+    assert set(vera().get_all_permissions()) == {f"claims.{name}" for name in names}
     assert vera().has_module_perms("claims")
     access_namespaces.require_request(vera(), cluster.pk, "shop")
     # Nothing was written to her.

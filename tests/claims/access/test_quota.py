@@ -1,5 +1,6 @@
 """Limits of VM owners: their quota, and no rights by the users that they manage."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.urls import reverse
 
 from claims.access import memberships
 from claims.entries import ippools
-from claims.models import NAD, ClusterGroupMember, Entry, IPAMClaim, IPPool
+from claims.models import ClusterGroupMember, Entry, IPAMClaim, IPPool
 from tests import people
 from tests.claims import worlds
 from tests.concurrent import threads
@@ -24,9 +25,7 @@ def ippool(settings: Any) -> IPPool:
     settings.IPAM_VM_OWNER_QUOTA = 2
     network = worlds.network("prod-network")
     for namespace in ("shop", "bank"):
-        NAD.objects.create(
-            network=network, namespace=namespace, name="n", allow_persistent_ips=True
-        )
+        network.nads.create(namespace=namespace, name="n", allow_persistent_ips=True)
     created = worlds.ippool(network, "prod-pool")
     ippools.update_conditions(created)
     return created
@@ -119,14 +118,9 @@ def test_without_the_setting_there_is_none(ippool: IPPool, owner: Api, settings:
 def test_requests_at_once_do_not_exceed_it_together(ippool: IPPool, owner: Api) -> None:
     """Entries and claims, which take different locks otherwise."""
     entries = f"ippools/{ippool.pk}/entries/"
-    works: list[Any] = [
-        lambda last=last: owner("POST", entries, entry(f"02:00:00:00:01:{last:02}", last))
-        for last in range(10, 14)
-    ]
-    works += [
-        lambda last=last: owner("POST", "ipamclaims/", claim(last, f"10.0.0.{last}/24"))
-        for last in range(20, 24)
-    ]
+    bodies = [(entries, entry(f"02:00:00:00:01:{last:02}", last)) for last in range(10, 14)]
+    bodies += [("ipamclaims/", claim(last, f"10.0.0.{last}/24")) for last in range(20, 24)]
+    works: list[Any] = [functools.partial(owner, "POST", *request) for request in bodies]
     answers = threads.together(works)
     assert sorted(answer.status_code for answer in answers) == [201] * 2 + [409] * 6
     assert Entry.objects.count() + IPAMClaim.objects.count() == 2
@@ -170,12 +164,9 @@ def test_no_account_gets_a_name_that_a_cluster_gives_rights_to(
         assert browser.post(reverse("admin:auth_user_add"), {"username": name}).status_code == 200
         assert not User.objects.filter(username=name).exists()
     mine = Group.objects.create(name="mine")
-    for url in (
-        reverse("admin:auth_group_add"),
-        reverse("admin:auth_group_change", args=[mine.pk]),
-    ):
-        page = browser.post(url, {"name": "team"})
-        assert "rights" in page.content.decode()
+    change_url = reverse("admin:auth_group_change", args=[mine.pk])
+    for url in (reverse("admin:auth_group_add"), change_url):
+        assert "rights" in browser.post(url, {"name": "team"}).content.decode()
     assert not Group.objects.filter(name="team").exists()
     assert change(browser, manager, username="else") == 302
 

@@ -98,17 +98,15 @@ def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None
     for model, page in admin.site._registry.items():
         path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         chosen = model._default_manager.filter(pk__gte=7_000_000)[:1] if _numbered(model) else ()
-        for row, action in itertools.product(
-            chosen, ["delete_selected", *map(str, page.actions or ())]
-        ):
+        actions = ["delete_selected", *map(str, page.actions or ())]
+        for row, action in itertools.product(chosen, actions):
             body = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
             alike(client, "POST", path, body, FORM)
 
 
 def _numbered(model: Any) -> bool:
-    return bool(
-        model._meta.pk.get_internal_type() in {"BigAutoField", "AutoField", "BigIntegerField"}
-    )
+    kind = model._meta.pk.get_internal_type()
+    return kind in {"BigAutoField", "AutoField", "BigIntegerField"}
 
 
 # --- bodies ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 from claims.imports import formats
 from pools.core import errors
+from tests.kube.manifests import build
 
 Row = Sequence[object]
 
@@ -83,8 +84,10 @@ def rvtools_csv(count: int) -> bytes:
     return to_csv(rows(*(nic(number) for number in range(300, 300 + count)))).encode()
 
 
-def to_xlsx(sheets: Mapping[str, Iterable[Row]]) -> bytes:
-    book = openpyxl.Workbook(write_only=True)
+def to_xlsx(sheets: Mapping[str, Iterable[Row]], *, write_only: bool = True) -> bytes:
+    book = openpyxl.Workbook(write_only=write_only)
+    if not write_only:
+        book.remove(book.active)
     for name, table in sheets.items():
         sheet = book.create_sheet(name)
         for row in table:
@@ -115,8 +118,7 @@ def replaced(archive: bytes, changed: Mapping[str, bytes]) -> bytes:
 
 
 def member(archive: bytes, name: str) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return opened.read(name)
+    return zipfile.ZipFile(io.BytesIO(archive)).read(name)
 
 
 def vsphere_vm(number: int = 1, **said: Any) -> dict[str, Any]:
@@ -148,16 +150,11 @@ def ippool(entries: str) -> str:
 
 
 def ipamclaim(name: str = "web-01.prod", **spec: object) -> dict[str, Any]:
-    return {
-        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
-        "kind": "IPAMClaim",
-        "metadata": {
-            "name": name,
-            "namespace": "prod",
-            "labels": {"kubevirt.io/vm": name.partition(".")[0]},
-        },
-        "spec": {"network": "prod", "interface": "net1", **spec},
-    }
+    spec = {"network": "prod", "interface": "net1", **spec}
+    metadata = {"labels": {"kubevirt.io/vm": name.partition(".")[0]}}
+    return build(
+        "k8s.cni.cncf.io/v1alpha1", "IPAMClaim", name, "prod", metadata=metadata, spec=spec
+    )
 
 
 def to_json(value: object) -> bytes:

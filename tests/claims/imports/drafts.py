@@ -23,11 +23,16 @@ def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
     return [row(f"vm-{n}", mac(n), f"10.0.{1 + n // 250}.{1 + n % 250}") for n in numbers]
 
 
-def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
-    author = options.pop("author", BY)
+def draft(network: Network, /, *rows: dict[str, Any], **options: Any) -> VMImport:
+    name, content = formats.rows_upload(rows)
+    return of_file(network, content, name, **options)
+
+
+def of_file(network: Network, content: bytes | str, name: str = "", /, **options: Any) -> VMImport:
+    content = content.encode() if isinstance(content, str) else content
     settings = {"network": network, "namespace": "blue"} | options
     new = VMImport(cluster=network.cluster, **settings)
-    return drafts.IMPORTS.create([formats.rows_upload(rows)], new, author=author)
+    return drafts.IMPORTS.create([(name, content)], new, author=BY)
 
 
 def statuses(of: VMImport) -> dict[int, tuple[str, set[str]]]:

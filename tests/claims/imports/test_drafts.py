@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry
+from claims.models import Entry, Network, VMImport
 from pools.core import errors
 from pools.models.imports import ImportStatus as Status
 from pools.register import pools
@@ -14,11 +14,8 @@ from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
 
-pytestmark = pytest.mark.django_db
 
-
-def test_new_changed_unchanged_and_nothing_is_written() -> None:
-    network = worlds.network()
+def test_new_changed_unchanged_and_nothing_is_written(network: Network) -> None:
     blue = worlds.ippool(network)
     worlds.entry(blue, mac(1), "10.0.0.11/24", vm="one", namespace="blue")
     worlds.entry(blue, mac(2), "10.0.0.12/24", vm="two", namespace="blue")
@@ -115,19 +112,15 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         6: ("invalid", {"family_missing"}),
     }
     import_drafts.IMPORTS.correct_row(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, author=worlds.BY)
-    assert import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY).ips == [
-        "10.0.0.11/24",
-        "fd00::5/64",
-    ]
+    completed = import_drafts.assign_free_addresses(of.pk, 1, author=worlds.BY)
+    assert completed.ips == ["10.0.0.11/24", "fd00::5/64"]
     done = import_drafts.assign_missing_families(of.pk, author=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
     rows = {import_row.number: import_row.ips for import_row in of.rows.all()}
     assert rows[5] == ["fd00::4/64", "10.0.0.3/24"]
     assert rows[6] == ["10.0.0.16/24", "fd00::7/64"]
-    assert import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY).ips == [
-        "10.0.0.4/24",
-        "fd00::7/64",
-    ]
+    completed = import_drafts.assign_free_addresses(of.pk, 6, author=worlds.BY)
+    assert completed.ips == ["10.0.0.4/24", "fd00::7/64"]
 
 
 def test_a_full_network_says_what_cools() -> None:
@@ -143,8 +136,7 @@ def test_a_full_network_says_what_cools() -> None:
     )
 
 
-def test_rows_against_each_other() -> None:
-    network = worlds.network()
+def test_rows_against_each_other(network: Network) -> None:
     of = drafts.draft(
         network,
         row("one", mac(1), "10.0.0.11"),
@@ -168,23 +160,41 @@ def test_rows_against_each_other() -> None:
     }
 
 
-def test_a_corrected_row_leaves_what_others_contradict() -> None:
-    rows = [
-        row("a", mac(1), "10.0.0.11"),
-        row("b", mac(2), "10.0.0.11"),
-        row("c", mac(2), "10.0.0.13"),
-    ]
-    of = drafts.draft(worlds.network(), *rows)
+def test_a_corrected_row_leaves_what_others_contradict(network: Network) -> None:
+    ips = ("10.0.0.11", "10.0.0.11", "10.0.0.13")
+    of = drafts.draft(network, *map(row, "abc", (mac(1), mac(2), mac(2)), ips))
     import_drafts.IMPORTS.correct_row(of.pk, 1, {"ips": ["10.0.0.12"]}, author=worlds.BY)
-    assert drafts.statuses(of) == {
-        1: ("new", set()),
-        2: ("conflict", {"mac_twice_in_file"}),
-        3: ("conflict", {"mac_twice_in_file"}),
-    }
+    twice = ("conflict", {"mac_twice_in_file"})
+    assert drafts.statuses(of) == {1: ("new", set()), 2: twice, 3: twice}
 
 
-def test_a_file_too_large_to_wait_for_waits_for_a_worker() -> None:
-    network = worlds.network(subnets=("10.0.0.0/16",))
-    of = drafts.draft(network, *drafts.many(2001))
-    assert (of.status, of.rows_total) == (Status.QUEUED, 2001)
-    assert not of.rows.exists()
+def _of_a_segment(*rows: dict[str, Any]) -> VMImport:
+    """A draft for two networks of one segment, one of which has a part of the other's subnets."""
+    localnet = {"topology": "localnet", "role": "secondary"}
+    wide = worlds.network("wide", subnets=("10.0.0.0/24", "fd00::/64"), **localnet)
+    part = worlds.network("part", subnets=("10.0.0.0/25", "fd00::/80"), **localnet)
+    for network in (wide, part):
+        config = {"physicalNetworkName": "physnet"}
+        network.nads.create(namespace="blue", name=network.name, config=config)
+    return drafts.draft(wide, *rows, mapping={"wide": wide.pk, "part": part.pk})
+
+
+def test_a_mac_on_two_networks_of_a_segment_is_a_conflict() -> None:
+    of = _of_a_segment(
+        row("a", mac(1), "10.0.0.11", "fd00::1", network="wide"),
+        row("b", mac(1), "10.0.0.12", "fd00::2", network="part"),
+    )
+    assert drafts.statuses(of) == dict.fromkeys((1, 2), ("conflict", {"mac_twice_in_file"}))
+
+
+def test_a_correction_ends_a_conflict_with_a_row_of_another_prefix_length() -> None:
+    of = _of_a_segment(
+        row("a", mac(1), "10.0.0.11", "fd00::1", network="wide"),
+        row("b", mac(2), "10.0.0.11", "fd00::2", network="part"),
+        row("c", mac(3), "10.0.0.13", "fd00::2", network="wide"),
+    )
+    conflict = ("conflict", {"ip_twice_in_file"})
+    assert drafts.statuses(of) == {1: conflict, 2: conflict, 3: conflict}
+    ips = ["10.0.0.12", "fd00::4"]
+    import_drafts.IMPORTS.correct_row(of.pk, 2, {"ips": ips}, author=worlds.BY)
+    assert drafts.statuses(of) == dict.fromkeys((1, 2, 3), ("new", set()))

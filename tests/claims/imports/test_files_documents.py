@@ -10,6 +10,7 @@ from tests.claims.imports import corpus
 
 VM = corpus.vsphere_vm
 POOL = corpus.ippool(f'"{corpus.mac(1)}": [10.0.0.1/24]\n"{corpus.mac(2)}": [10.0.0.2/24]')
+CLAIMS = [corpus.ipamclaim("a.x"), corpus.ipamclaim("b.x")]
 ROWS = [{"vm": "a", "mac": corpus.mac(1), "ips": ["10.0.0.1/24"]}]
 
 FILES = {
@@ -22,13 +23,7 @@ FILES = {
     "comment first": (f"# ours\n---\n{POOL}".encode(), "ippool-yaml", 2),
     "several": (f"{POOL}---\n{POOL}".encode(), "ippool-yaml", 4),
     "IPAMClaim": (corpus.to_json(corpus.ipamclaim()), "ipamclaim-yaml", 1),
-    "List": (
-        corpus.to_json(
-            {"kind": "List", "items": [corpus.ipamclaim("a.x"), corpus.ipamclaim("b.x")]}
-        ),
-        "ipamclaim-yaml",
-        2,
-    ),
+    "List": (corpus.to_json({"kind": "List", "items": CLAIMS}), "ipamclaim-yaml", 2),
     "rows": (corpus.to_json({"rows": ROWS}), "rows", 1),
     "bare rows": (corpus.to_json(ROWS), "rows", 1),
 }
@@ -106,26 +101,17 @@ def test_rows_are_a_list_of_bounded_length() -> None:
 
 
 VNETWORK = corpus.rvtools_csv(3)
-VINFO = corpus.to_csv(
-    [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")]
-)
+VINFO = corpus.to_csv([corpus.VINFO, ("a", "on", "", "", "", "10.0.0.1", "n", "", "", "")])
 VDISK = b"VM,Powerstate,Disk,Capacity MiB\r\na,poweredOn,Hard disk 1,10\r\n"
 VKERNEL = b"Host,Port Group,Device,Mac Address,DHCP,IP Address\r\ne,m,vmk0,00:50:56:00:00:09,False,10.9.9.9\r\n"
 
 
-@pytest.mark.parametrize(
-    "names", [("RVTools_tabvNetwork.csv", "RVTools_tabvInfo.csv"), ("../../a", "/b\\c")]
-)
+@pytest.mark.parametrize("names", [("tabvNetwork.csv", "tabvInfo.csv"), ("../../a", "/b\\c")])
 def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
-    members = {
-        names[1]: VINFO.encode(),
-        names[0]: VNETWORK,
-        "RVTools_tabvDisk.csv": VDISK,
-        "RVTools_tabvSC_VMK.csv": VKERNEL,
-        "empty.csv": b"",
-        "picture.png": b"\x89PNG\r\n\x1a\n\0\0",
-    }
-    reading = formats.open_file(corpus.to_zip(members))
+    others = {"tabvDisk.csv": VDISK, "tabvSC_VMK.csv": VKERNEL, "empty.csv": b""}
+    others["picture.png"] = b"\x89PNG\r\n\x1a\n\0\0"
+    members = {names[1]: VINFO.encode(), names[0]: VNETWORK}
+    reading = formats.open_file(corpus.to_zip(members | others))
     result = list(reading.rows())
     assert (reading.format, reading.total) == ("rvtools-zip", 3)
     assert [item.sheet for item in result] == ["vNetwork"] * 3 + ["vInfo"]
@@ -150,10 +136,7 @@ BROKEN = ARCHIVE[:60] + bytes(20) + ARCHIVE[80:]
 REFUSED = {
     "nothing in it": (corpus.to_zip({}), "header"),
     "no table": (corpus.to_zip({"a.csv": VDISK}), "header"),
-    "nested": (
-        corpus.to_zip({"a.csv": VNETWORK, "b": corpus.to_zip({"a.csv": VNETWORK})}),
-        "nested_archive",
-    ),
+    "nested": (corpus.to_zip({"a.csv": VNETWORK, "b": ARCHIVE}), "nested_archive"),
     "bad table": (corpus.to_zip({"a.csv": b"VM,MAC,IP,MAC\r\n"}), "duplicate_header"),
     "bomb": (corpus.to_zip({"a.csv": b"a" * 5_000_000}), "zip_bomb"),
     "bomb beside": (corpus.to_zip({"a.csv": VNETWORK, "b.bin": b"a" * 5_000_000}), "zip_bomb"),
@@ -177,12 +160,9 @@ def test_what_is_no_usable_archive_is_refused(case: str) -> None:
 def test_rows_of_all_tables_are_counted_together_also_those_that_are_passed_over(
     template: str,
 ) -> None:
-    row = f"v,{template},{{}},1.1.1.1\r\n"
-    lines = "VM,Template,MAC,IP\r\n" + "".join(
-        row.format(corpus.mac(n * 37)) for n in range(60_000)
-    )
-    members = {"a.csv": lines.encode(), "b.csv": lines.encode()}
-    assert corpus.refused(corpus.to_zip(members)) == "too_many_rows"
+    rows = (f"v,{template},{corpus.mac(n * 37)},1.1.1.1\r\n" for n in range(60_000))
+    table = ("VM,Template,MAC,IP\r\n" + "".join(rows)).encode()
+    assert corpus.refused(corpus.to_zip({"a.csv": table, "b.csv": table})) == "too_many_rows"
 
 
 def test_a_bomb_does_not_hide_behind_a_large_member() -> None:

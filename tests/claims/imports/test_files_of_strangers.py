@@ -7,14 +7,15 @@ import pytest
 
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, Network, VMImport
+from claims.models import Entry, Network
 from pools.core import errors
 from pools.models import ReservedRange
+from pools.platform import documents
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 from tests.claims.imports.drafts import mac, row
 from tests.claims.worlds import BY
-from tests.edges import api as apis
+from tests.kube.manifests import build
 
 MAC = corpus.mac(1)
 WEB = ("web", MAC, ("10.0.0.1",), "blue")  # as each of these files says
@@ -42,23 +43,9 @@ def test_columns_in_the_words_of_their_country(header: str) -> None:
     assert (said(f"{header}\nweb;blue;{MAC};10.0.0.1\n"), reading.notes) == ([WEB], ())
 
 
-def test_hosts_without_macs_are_no_vms() -> None:
-    assert corpus.refused(b"Hostname,IP\nweb,10.0.0.1\n") == "header"
-
-
-@pytest.mark.parametrize(
-    ("column", "word"), [("Estado", "Apagado"), ("Status", "Down"), ("Zustand", "Aus")]
-)
-def test_a_state_in_the_words_of_its_country(column: str, word: str) -> None:
-    (line,) = corpus.read(f"VM;MAC;IP;{column}\nweb;{MAC};10.0.0.1;{word}\n")[1]
-    assert [problem.code for problem in line.problems] == ["powered_off"]
-
-
 def test_vnetwork_before_version_4_has_one_column_of_addresses() -> None:
-    header = (
-        "VM,Adapter,Network,Switch,Connected,Starts Connected,Mac Address,Direct Path IO,IP Address"
-    )
-    assert said(f"{header}\nweb,E1000,blue,dvs,True,True,{MAC},False,10.0.0.1\n") == [WEB]
+    header = "VM,Adapter,Network,Switch,Connected,Mac Address,Direct Path IO,IP Address"
+    assert said(f"{header}\nweb,E1000,blue,dvs,True,{MAC},False,10.0.0.1\n") == [WEB]
 
 
 MACS = [f"{MAC} (vmxnet3)", f"'{MAC}'", f"[{MAC}]", f"{MAC}, ", f"• {MAC}", f'="{MAC}"']
@@ -70,49 +57,25 @@ def test_what_stands_around_a_mac(cell: str) -> None:
     assert said(f'VM,MAC,IP,Network\nweb,"{quoted}",10.0.0.1,blue\n') == [WEB]
 
 
-@pytest.mark.parametrize("cell", ["[10.0.0.1]", "<10.0.0.1>", "['10.0.0.1']", "10.0.0.1*"])
-def test_what_stands_around_an_address(cell: str) -> None:
-    assert said(f'VM,MAC,IP,Network\nweb,{MAC},"{cell}",blue\n') == [WEB]
-
-
-@pytest.mark.parametrize("cell", ["-", "n/a", "?"])
-def test_a_word_for_no_mac_is_none(cell: str) -> None:
-    (line,) = corpus.read(f"VM,MAC,IP\nweb,{cell},10.0.0.1\n")[1]
-    assert [problem.code for problem in line.problems] == ["mac_missing"]
-
-
 def virtual_machine(**interface: Any) -> dict[str, Any]:
     domain = {"devices": {"interfaces": [{"name": "net-0", "bridge": {}} | interface]}}
     networks = [{"name": "net-0", "multus": {"networkName": "blue"}}]
     annotations = {"network.kubevirt.io/addresses": '{"net-0": ["10.0.0.1"]}'}
-    template = {
-        "metadata": {"annotations": annotations},
-        "spec": {"domain": domain, "networks": networks},
-    }
-    metadata = {"name": "web", "namespace": "shop"}
-    return {"kind": "VirtualMachine", "metadata": metadata, "spec": {"template": template}}  # fmt: skip
+    spec = {"domain": domain, "networks": networks}
+    template = {"metadata": {"annotations": annotations}, "spec": spec}
+    return build("", "VirtualMachine", "web", "shop", spec={"template": template})
 
 
 def instance(vm: dict[str, Any]) -> dict[str, Any]:
     status = {"interfaces": [{"name": "net-0", "mac": MAC, "ipAddresses": ["10.0.0.1"]}]}
     spec = vm["spec"]["template"]["spec"]
-    return {
-        "kind": "VirtualMachineInstance",
-        "metadata": vm["metadata"],
-        "spec": spec,
-        "status": status,
-    }
+    return build("", "VirtualMachineInstance", "web", "shop", spec=spec, status=status)
 
 
 def govc_vm() -> dict[str, Any]:
     """A VM as `govc vm.info -json` prints it: the switch's name is the guest's, the device has its id."""
     port = {"portgroupKey": "dvportgroup-31", "portKey": "7"}
-    guest_nic = {
-        "network": "blue",
-        "macAddress": MAC,
-        "deviceConfigId": 4000,
-        "ipAddress": ["10.0.0.1"],
-    }
+    guest_nic = {"network": "blue", "macAddress": MAC, "deviceConfigId": 4000}
     devices = [
         {"key": 200, "deviceInfo": {"label": "IDE 0"}},
         {"key": 4000, "macAddress": MAC, "backing": {"port": port}},
@@ -121,7 +84,7 @@ def govc_vm() -> dict[str, Any]:
         "name": "web",
         "runtime": {"powerState": "poweredOn"},
         "config": {"template": False, "hardware": {"device": devices}},
-        "guest": {"ipAddress": "10.0.0.1", "net": [guest_nic]},
+        "guest": {"ipAddress": "10.0.0.1", "net": [guest_nic | {"ipAddress": ["10.0.0.1"]}]},
     }
 
 
@@ -129,6 +92,20 @@ def with_capitals(value: Any) -> Any:
     if isinstance(value, dict):
         return {name[0].upper() + name[1:]: with_capitals(item) for name, item in value.items()}
     return [with_capitals(item) for item in value] if isinstance(value, list) else value
+
+
+def ansible_vm() -> dict[str, Any]:
+    """A VM as vmware_vm_info registers it: its only port group is in the summary of another module."""
+    addresses = {MAC: {"ipv4": ["10.0.0.1"], "ipv6": []}}
+    names = {"guest_name": "web", "power_state": "poweredOn", "ip_address": "10.0.0.1"}
+    return {**names, "mac_address": [MAC], "vm_network": addresses}
+
+
+def ansible_guest() -> dict[str, Any]:
+    """A VM as vmware_guest_info and vm_info register it, which have its interfaces by number."""
+    nic = {"macaddress": MAC, "ipaddresses": ["10.0.0.1"], "portgroup_key": None, "summary": "blue"}
+    power = {"hw_power_status": "poweredOn", "hw_is_template": False}
+    return {**power, "hw_name": "web", "hw_interfaces": ["eth0"], "hw_eth0": nic, "ipv4": None}
 
 
 def ovirt_vm(devices_at: str) -> dict[str, Any]:
@@ -146,6 +123,9 @@ DOCUMENTS: dict[str, Any] = {
     "older govc": with_capitals({"virtualMachines": [govc_vm()]}),
     "oVirt, devices at the VM": {"vm": [ovirt_vm("vm")]},
     "oVirt, devices at its NIC": {"vm": [ovirt_vm("nic")]},
+    "Ansible": {"changed": False, "failed": False, "instance": ansible_guest()},
+    "Ansible, a loop": {"changed": False, "results": [{"item": "web", "instance": ansible_guest()}]},
+    "Ansible, under two names": {"changed": False, "guests": [ansible_guest()], "vms": [ansible_guest()]},
     "a VM of KubeVirt": virtual_machine(macAddress=MAC),
     "its instance": instance(virtual_machine()),
     "both in a list": {"kind": "List", "items": [virtual_machine(), instance(virtual_machine())]},
@@ -161,6 +141,46 @@ DOCUMENTS: dict[str, Any] = {
 def test_documents(document: Any) -> None:
     assert said(json.dumps(document)) == [WEB]
     assert not any(line.problems for line in corpus.read(json.dumps(document))[1])
+
+
+YAML = [name for name in DOCUMENTS if name.startswith("Ansible")]
+
+
+@pytest.mark.parametrize("document", [DOCUMENTS[name] for name in YAML], ids=YAML)
+def test_yaml_of_another_tool(document: Any) -> None:
+    assert said(documents.dump_yaml(document)) == [WEB]
+
+
+@pytest.mark.parametrize("write", [json.dumps, documents.dump_yaml])
+def test_addresses_of_ansible_stay_those_of_their_mac(write: Any) -> None:
+    networks = {
+        mac(2): {"ipv4": ["10.0.0.2"], "ipv6": ["2001:db8::2"]},
+        MAC: {"ipv4": [], "ipv6": []},
+    }
+    vm = ansible_vm() | {"mac_address": [MAC, mac(2)], "vm_network": networks}
+    rows = [("web", MAC, (), ""), ("web", mac(2), ("10.0.0.2", "2001:db8::2"), "")]
+    assert said(write([vm])) == said(write({"virtual_machines": [vm], "changed": False})) == rows
+
+
+def test_the_inventory_of_mtv_may_be_yaml() -> None:
+    text = json.dumps([corpus.vsphere_vm(1), corpus.vsphere_vm(2)])
+    assert said(documents.dump_yaml(json.loads(text))) == said(text) != []
+
+
+def test_a_title_with_a_colon_is_no_yaml() -> None:
+    assert said(f"VMs:\nVM;MAC;IP;Network\nweb;{MAC};10.0.0.1;blue\n") == [WEB]
+
+
+def test_a_vm_of_vcenters_rest_api_has_no_addresses() -> None:
+    nics = {"4000": {"mac_address": MAC, "backing": {"network_name": "blue"}}}
+    assert corpus.refused(json.dumps({"name": "web", "nics": nics})) == "unsupported_document"
+
+
+@pytest.mark.parametrize("ip", ["0.0.0.0", "::"])  # noqa: S104
+def test_an_interface_without_an_address_may_report_the_unspecified_one(ip: str) -> None:
+    (line,) = corpus.read(f"VM,MAC,IP\nweb,{MAC},{ip}\n")[1]
+    assert (line.ips, line.refused) == ((), False)
+    assert [problem.code for problem in line.problems] == ["unspecified_set_aside", "no_address"]
 
 
 def test_a_vm_of_another_tool_that_is_no_object_is_a_refused_row() -> None:
@@ -191,11 +211,9 @@ def test_what_is_not_read_of_json_is_named() -> None:
 
 
 def test_a_name_that_only_later_objects_of_json_have_is_a_column() -> None:
-    rows = [
-        {"VM": "db", "MAC": mac(2)},
-        {"VM": "web", "MAC": MAC, "IP": "10.0.0.1", "Network": "blue"},
-    ]
-    assert said(json.dumps(rows)) == [("db", mac(2), (), ""), WEB]
+    web = {"VM": "web", "MAC": MAC, "IP": "10.0.0.1", "Network": "blue"}
+    rows = json.dumps([{"VM": "db", "MAC": mac(2)}, web])
+    assert said(rows) == [("db", mac(2), (), ""), WEB]
 
 
 def test_addresses_of_openstacks_list_of_servers_stay_those_of_the_server() -> None:
@@ -223,8 +241,7 @@ def network() -> Network:
 
 def withheld(on: Network, content: bytes, **options: Any) -> list[str]:
     """Return the addresses that nobody gets after all but the bad rows of a file are imported."""
-    new = VMImport(cluster=on.cluster, **({"network": on, "namespace": "blue"} | options))
-    draft = import_drafts.IMPORTS.create([("", content)], new, author=BY)
+    draft = drafts.of_file(on, content, **options)
     free = draft.rows.get(texts__vm="new")
     import_drafts.assign_free_addresses(draft.pk, free.number, author=BY)
     given = draft.rows.get(pk=free.pk).ips[0].partition("/")[0]
@@ -242,7 +259,6 @@ def rvtools(*nics: dict[str, object], vinfo: Any = ()) -> bytes:
     return corpus.to_xlsx({"vInfo": [corpus.VINFO, *primary], "vNetwork": corpus.rows(*nics, last)})
 
 
-@pytest.mark.django_db
 def test_the_address_that_a_file_has_of_the_vm_only(network: Network) -> None:
     """RVTools without running tools; two vCenters may have VMs of one name."""
     nic = corpus.nic(1, VM="web", **{"IPv4 Address": "", "IPv6 Address": ""})
@@ -250,7 +266,6 @@ def test_the_address_that_a_file_has_of_the_vm_only(network: Network) -> None:
     assert withheld(network, rvtools(nic, vinfo=vinfo)) == ["10.0.0.3", "10.0.0.4", "10.0.0.5"]
 
 
-@pytest.mark.django_db
 def test_addresses_of_which_nobody_knows_the_interface(network: Network) -> None:
     macs = f"{mac(1)}, {mac(2)}"
     nic = corpus.nic(1, **{"Mac Address": macs, "IPv4 Address": "10.0.0.3, 10.0.0.4, 10.0.0.5"})
@@ -258,33 +273,18 @@ def test_addresses_of_which_nobody_knows_the_interface(network: Network) -> None
     assert withheld(network, rvtools(nic)) == ["10.0.0.3", "10.0.0.4", "10.0.0.5"]
 
 
-@pytest.mark.django_db
 def test_rows_of_a_port_group_that_nobody_mapped(network: Network) -> None:
     nics = [corpus.nic(1, Network="other", **{"IPv4 Address": "10.0.0.3", "IPv6 Address": ""})]
     mapped = {"network": None, "mapping": {"vlan100-prod": network.pk}}
     assert withheld(network, rvtools(*nics), **mapped) == ["10.0.0.3"]
 
 
-@pytest.mark.django_db
-def test_a_mapping_can_be_sent_back_as_it_is_answered(network: Network) -> None:
-    api, vm = apis.Api(), row("web", mac(1), "10.0.0.3", network="VLAN 7")
-    place = f"imports/{drafts.draft(network, vm).pk}/"
-    api("PATCH", place, {"mapping": {"VLAN 7": network.pk}})
-    mapping = api("GET", place).json()["mapping"]
-    assert mapping == {"VLAN 7": {"network": network.pk, "namespace": ""}}
-    answer = api("PATCH", place, {"mapping": mapping})
-    assert (answer.status_code, answer.json()["mapping"]) == (200, mapping)
-
-
-@pytest.mark.django_db
 def test_an_undo_names_what_was_changed(network: Network) -> None:
     of = drafts.draft(network, row("web", mac(1), "10.0.0.3"), row("", mac(2), "10.0.0.4"))
     import_drafts.IMPORTS.commit(of.pk, author=BY)
     for entry in Entry.objects.all():
-        changed = entries.EntrySpec(
-            entry.mac or "", tuple(entry.ips), entry.vm, entry.namespace, "moved"
-        )
-        entries.change(entry.pk, changed, author=BY)
+        spec = entries.EntrySpec(entry.mac or "", (*entry.ips,), entry.vm, entry.namespace, "moved")
+        entries.change(entry.pk, spec, author=BY)
     expected = f"the entry of web was changed since; row 2: the entry of {mac(2)} was changed since"
     with pytest.raises(errors.ImportInUse, match=expected):
         import_drafts.IMPORTS.undo(of.pk, author=BY)

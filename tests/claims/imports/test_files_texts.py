@@ -6,22 +6,13 @@ from claims.imports import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
+MAC = corpus.mac(1)
 TWO = corpus.rows(corpus.nic(1), corpus.nic(2, Network="büro"))
+NIC = ("web-01", "vm-1", "NIC 1", "n", corpus.mac(1), "4000")
 SHAPE_5 = (
     corpus.SHAPE_5,
-    (
-        "web-01",
-        "vm-1",
-        "NIC 1",
-        "n",
-        corpus.mac(1),
-        "4000",
-        "10.0.0.1",
-        "24",
-        "manual",
-        "10.0.0.254",
-    ),
-    ("web-01", "vm-1", "NIC 1", "n", corpus.mac(1), "4000", "10.0.0.2", "24", "dhcp", "10.0.0.254"),
+    (*NIC, "10.0.0.1", "24", "manual", "10.0.0.254"),
+    (*NIC, "10.0.0.2", "24", "dhcp", "10.0.0.254"),
 )
 
 
@@ -63,6 +54,8 @@ def test_lines_before_the_header(preamble: str) -> None:
         (b"\xef\xbb\xbf \r\n", "empty"),
         (b"Nome;Indirizzo MAC;Indirizzo IP\r\na;b;c\r\n", "header"),
         (b"just some words", "header"),
+        (b"Hostname,IP\nweb,10.0.0.1\n", "header"),
+        (b'"ID","Name","Networks"\n"x","a","net=10.0.0.5, 192.0.2.9"\n', "header"),
         (b"VM,MAC,IP,Mac\r\na,b,c,d\r\n", "duplicate_header"),
         (b'VM,MAC,IP\r\na,"00:50', "csv_syntax"),
         (b'VM,MAC,IP\r\na,"b"c,d\r\n', "csv_syntax"),
@@ -108,14 +101,12 @@ def test_rows_can_be_taken_again_and_skipped_ones_are_counted_anew() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            f"{corpus.mac(1)} 10.0.0.1\n{corpus.mac(2)} 10.0.0.2",
-            [("", "10.0.0.1"), ("", "10.0.0.2")],
-        ),
-        (f"Web 01 {corpus.mac(1)} 10.0.0.1 /24", [("Web 01", "10.0.0.1/24")]),
-        (f"# remark\nweb;{corpus.mac(1)};10.0.0.1", [("web", "10.0.0.1")]),
-        (f"web,{corpus.mac(1)},10.0.0.1,2001:db8::1", [("web", "10.0.0.1, 2001:db8::1")]),
-        (f"VM\tMAC\tIP\nweb\t{corpus.mac(1)}\t10.0.0.1", [("web", "10.0.0.1")]),
+        (f"{MAC} 10.0.0.1\n{corpus.mac(2)} 10.0.0.2", [("", "10.0.0.1"), ("", "10.0.0.2")]),
+        (f"Web 01 {MAC} 10.0.0.1 /24", [("Web 01", "10.0.0.1/24")]),
+        (f"Rock and Roll {MAC} 10.0.0.1", [("Rock and Roll", "10.0.0.1")]),
+        (f"# remark\nweb;{MAC};10.0.0.1", [("web", "10.0.0.1")]),
+        (f"web,{MAC},10.0.0.1,2001:db8::1", [("web", "10.0.0.1, 2001:db8::1")]),
+        (f"VM\tMAC\tIP\nweb\t{MAC}\t10.0.0.1", [("web", "10.0.0.1")]),
     ],
 )
 def test_pasted_lists(text: str, expected: list[tuple[str, str]]) -> None:

@@ -5,26 +5,11 @@ from typing import Any
 
 import pytest
 
-from claims.imports import drafts as import_drafts
-from claims.models import Network, VMImport, VMRow
+from claims.models import Network, VMRow
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts, pages
-from tests.claims.imports.drafts import mac, row
-from tests.claims.worlds import BY
+from tests.claims.imports.drafts import mac, of_file as draft, row
 from tests.edges import api as apis
-
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def network() -> Network:
-    return worlds.network()
-
-
-def draft(network: Network, text: str, **options: Any) -> Any:
-    chosen = {"network": network, "namespace": "blue"} | options
-    new = VMImport(cluster=network.cluster, **chosen)
-    return import_drafts.IMPORTS.create([("", text.encode())], new, author=BY)
 
 
 def results(of: Any) -> list[tuple[str, list[str], list[str]]]:
@@ -124,17 +109,12 @@ def test_the_lasting_address_of_a_family() -> None:
 
 def test_the_address_of_the_vm_is_told(network: Network) -> None:
     vm = nic(1, ipAddress="10.0.0.21")
-    book = corpus.to_xlsx(
-        {
-            "vInfo": [corpus.VINFO, ["web-00002", "on", "", "", "", "10.0.0.22"]],
-            "vNetwork": corpus.rows(corpus.nic(2, **{"IPv4 Address": "", "IPv6 Address": ""})),
-        }
-    )
+    vinfo = [corpus.VINFO, ["web-00002", "on", "", "", "", "10.0.0.22"]]
+    rows = corpus.rows(corpus.nic(2, **{"IPv4 Address": "", "IPv6 Address": ""}))
+    book = corpus.to_xlsx({"vInfo": vinfo, "vNetwork": rows})
     of = draft(network, json.dumps([vm]))
     assert "10.0.0.21 for its VM" in of.rows.get().reasons[0]["message"]
-    new = VMImport(cluster=network.cluster, network=network)
-    of = import_drafts.IMPORTS.create([("", book)], new, author=BY)
-    (line,) = of.rows.all()
+    (line,) = draft(network, book).rows.all()
     assert (line.status, len(line.reasons)) == ("invalid", 1)
     assert "10.0.0.22 for its VM" in line.reasons[0]["message"]
 
@@ -151,12 +131,7 @@ def test_floating_addresses_are_named(network: Network) -> None:
 
 @pytest.mark.parametrize("target", ["ippool", "ipamclaims"])
 def test_a_claim_without_a_mac_is_usable_or_refused(network: Network, target: str) -> None:
-    manifest = {
-        "apiVersion": "k8s.cni.cncf.io/v1alpha1", "kind": "IPAMClaim",
-        "metadata": {"name": "web.blue", "namespace": "blue"},
-        "spec": {"network": network.name, "interface": "x"},
-        "status": {"ips": ["10.0.0.7/24"]},
-    }  # fmt: skip
+    manifest = corpus.ipamclaim("web.blue", network=network.name) | {"status": {"ips": ["10.0.0.7/24"]}}  # fmt: skip
     ((status, _ips, codes),) = results(draft(network, json.dumps(manifest), target=target))
     assert ("mac_missing" in codes) == (status == "invalid")
 

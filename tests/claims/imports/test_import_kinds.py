@@ -13,14 +13,10 @@ from tests.claims import worlds
 from tests.claims.imports.drafts import mac, row
 from tests.edges import api as apis
 
-pytestmark = pytest.mark.django_db
-
 VM = {"cluster": "prod", "rows": [row("web", mac(1), "10.0.0.11")]}
 REGISTER = {"kind": "register", "cluster": "prod", "text": "prefix\n10.80.0.0/24\n"}
-FILES = {
-    "vm": f"vm,mac,ips\nweb,{mac(1)},10.0.0.11\n",
-    "register": "prefix\n10.80.0.0/24\n",
-}
+BODIES = {"vm": VM, "register": REGISTER}
+FILES = {"vm": f"vm,mac,ips\nweb,{mac(1)},10.0.0.11\n", "register": REGISTER["text"]}
 
 
 @pytest.fixture(autouse=True)
@@ -32,20 +28,14 @@ def network(db: None) -> Network:
 def ids() -> dict[str, int]:
     """A draft of each kind, by its kind."""
     api = apis.Api()
-    return {
-        "vm": api.create("imports/", VM)["id"],
-        "register": api.create("imports/", REGISTER)["id"],
-    }
+    return {kind: api.create("imports/", body)["id"] for kind, body in BODIES.items()}
 
 
 def with_permissions(*names: str) -> apis.Api:
     api = apis.Api("vm-owner")
     api.user.groups.clear()
-    for name in names:
-        app, codename = name.split(".")
-        api.user.user_permissions.add(
-            Permission.objects.get(content_type__app_label=app, codename=codename)
-        )
+    codenames = [name.partition(".")[2] for name in names]
+    api.user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     return api
 
 
@@ -71,8 +61,7 @@ def test_the_list_has_all_kinds_that_the_user_may_see(ids: dict[str, int]) -> No
     apis.refused(with_permissions()("GET", "imports/"), 403, "permission_denied")
 
 
-def test_a_kind_has_its_own_fields_and_rows(ids: dict[str, int]) -> None:
-    api = apis.Api("operator")
+def test_a_kind_has_its_own_fields_and_rows(ids: dict[str, int], api: apis.Api) -> None:
     vm, register = (api("GET", f"imports/{ids[kind]}/").json() for kind in ("vm", "register"))
     assert (vm["kind"], register["kind"]) == ("vm", "register")
     assert {"target", "port_groups"} <= vm.keys()
@@ -86,8 +75,7 @@ def test_a_kind_has_its_own_fields_and_rows(ids: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(("method", "action"), [("GET", "manifest"), ("POST", "missing-addresses")])
-def test_what_only_vms_have(ids: dict[str, int], method: str, action: str) -> None:
-    api = apis.Api("operator")
+def test_what_only_vms_have(ids: dict[str, int], method: str, action: str, api: apis.Api) -> None:
     assert api(method, f"imports/{ids['vm']}/{action}/").status_code == 200
     apis.refused(api(method, f"imports/{ids['register']}/{action}/"), 404, "not_found")
 
@@ -110,8 +98,7 @@ def test_each_kind_has_permissions_of_its_own(ids: dict[str, int], kind: str, ot
     assert Import.objects.get(pk=ids[other]).status == "drafted"
 
 
-def test_the_kind_of_a_new_import_is_a_field() -> None:
-    api = apis.Api("operator")
+def test_the_kind_of_a_new_import_is_a_field(api: apis.Api) -> None:
     assert api.create("imports/", VM | {"kind": "vm"})["kind"] == "vm"
     assert api.create("imports/", VM | {"kind": None})["kind"] == "vm"
     for kind in ("pool", "", 1):
@@ -123,8 +110,7 @@ def test_the_kind_of_a_new_import_is_a_field() -> None:
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_the_same_form_under_the_same_key_is_one_import(kind: str) -> None:
-    api = apis.Api("operator")
+def test_the_same_form_under_the_same_key_is_one_import(kind: str, api: apis.Api) -> None:
 
     def send(text: str, **values: Any) -> Any:
         file = SimpleUploadedFile("a.csv", text.encode())

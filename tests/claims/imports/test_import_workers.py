@@ -1,7 +1,6 @@
 """Long imports: a worker drafts and writes them; one that is killed leaves nothing half done."""
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,16 +8,18 @@ from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, VMImport, VMRow
+from claims.models import Entry, Network, VMImport, VMRow
 from pools import tasks
-from pools.models import ImportFile
+from pools.models import ImportFile, Pool
 from pools.models.imports import ImportStatus as Status
 from pools.platform import advisory_locks
 from pools.platform.imports import lifecycle, worker
 from pools.register.allocator import window
+from tests import eventually
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
 from tests.claims.worlds import BY
+from tests.concurrent import threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNT = 2_500
@@ -31,13 +32,6 @@ def waiting() -> VMImport:
     return drafts.draft(network, *drafts.many(COUNT))
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def status(of: VMImport) -> str:
     return VMImport.objects.values_list("status", flat=True).get(pk=of.pk)
 
@@ -45,7 +39,7 @@ def status(of: VMImport) -> str:
 def kill(of: VMImport, when: Callable[[], bool]) -> None:
     """Start a worker and kill it as soon as something is true."""
     process = workers.start(of.pk)
-    until(when)
+    eventually.until(when, LONG)
     process.send_signal(signal.SIGKILL)
     process.wait(LONG)
 
@@ -92,25 +86,18 @@ def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
 
 
 @pytest.mark.exhaustive
-def test_committed_in_one_go(waiting: VMImport) -> None:
-    VMImport.objects.update(commit_wanted=True)
-    worker.process_import(waiting.pk)
-    assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
-
-
-@pytest.mark.exhaustive
 def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("LOCK TABLE claims_entry IN ACCESS EXCLUSIVE MODE")
         kill(waiting, blocked)
-    until(lambda: not has_worker(waiting))
+    eventually.until(lambda: not has_worker(waiting))
     waiting.refresh_from_db()
     assert (waiting.status, waiting.rows_done, waiting.tries) == (Status.DRAFTING, COUNT, 1)
     assert not VMRow.objects.exists()
     assert lifecycle.due_imports() == []  # not at once, and not for ever
     VMImport.objects.update(started_at=waiting.created_at)
-    until(lambda: lifecycle.due_imports() == [waiting.pk])
+    eventually.until(lambda: lifecycle.due_imports() == [waiting.pk])
     worker.process_import(waiting.pk)
     assert (status(waiting), VMRow.objects.count()) == (Status.DRAFTED, COUNT)
 
@@ -119,11 +106,10 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
     worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
-    assert waiting.network is not None
     with transaction.atomic():
-        window.lock(waiting.network.pool_id or 0)
+        window.lock(Pool.objects.get().pk)
         kill(waiting, blocked)
-    until(lambda: not has_worker(waiting))
+    eventually.until(lambda: not has_worker(waiting))
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
     worker.process_import(waiting.pk)
@@ -131,16 +117,13 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
 
 
 @pytest.mark.exhaustive
-def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(
-    waiting: VMImport,
-) -> None:
+def test_of_two_workers_one_commits_and_a_user_cancels_it_before_it_ends(waiting: VMImport) -> None:
     worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
-    assert waiting.network is not None
     with transaction.atomic():
-        window.lock(waiting.network.pool_id or 0)
+        window.lock(Pool.objects.get().pk)
         process = workers.start(waiting.pk)
-        until(blocked)
+        eventually.until(blocked, LONG)
         assert not worker.process_import(waiting.pk)
         assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.COMMITTING
     assert process.wait(LONG) == 0
@@ -164,7 +147,7 @@ def test_the_import_of_another_worker_is_left_alone_until_that_one_dies(
     waiting.refresh_from_db()
     assert (waiting.status, waiting.tries) == (Status.QUEUED, 0)
     other_worker.close()
-    until(lambda: not has_worker(waiting))
+    eventually.until(lambda: not has_worker(waiting))
     assert worker.process_import(waiting.pk)
     assert status(waiting) == Status.DRAFTED
 
@@ -175,7 +158,7 @@ def test_what_was_cancelled_while_its_worker_died_ends_as_cancelled(
     VMImport.objects.update(status=Status.DRAFTING)
     assert import_drafts.IMPORTS.cancel(waiting.pk, author=BY).status == Status.DRAFTING
     other_worker.close()
-    until(lambda: not has_worker(waiting))
+    eventually.until(lambda: not has_worker(waiting))
     worker.process_import(waiting.pk)
     assert status(waiting) == Status.CANCELLED
     assert not ImportFile.objects.exists()
@@ -192,8 +175,7 @@ def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
     worker.process_import(waiting.pk)
     import_drafts.IMPORTS.commit(waiting.pk, author=BY)
-    assert waiting.network is not None
-    worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
+    worlds.workload(Network.objects.get(), "other", "00:50:56:ff:00:00", "10.0.1.2")
     worker.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
@@ -206,9 +188,36 @@ def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     worker.process_import(waiting.pk)
     assert import_drafts.IMPORTS.undo(waiting.pk, author=BY).undo_wanted
     assert lifecycle.due_imports() == [waiting.pk]
-    assert waiting.network is not None
-    worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
+    worlds.workload(Network.objects.get(), "vm-1", drafts.mac(1), "10.0.1.2")
     worker.process_import(waiting.pk)
     of = import_drafts.IMPORTS.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT
+
+
+def test_two_imports_at_once_into_a_network_without_an_ippool() -> None:
+    """The second one takes the IPPool that the first one creates, and sees what it has written."""
+    network = worlds.network(role="secondary")
+    web, db = (
+        drafts.row("web", drafts.mac(1), "10.0.0.11"),
+        drafts.row("db", drafts.mac(2), "10.0.0.12"),
+    )
+    twin = drafts.row("twin", drafts.mac(3), "10.0.0.11")
+    first, second = drafts.draft(network, web), drafts.draft(network, web, db, twin)
+
+    def commit(of: VMImport) -> VMImport:
+        return import_drafts.IMPORTS.commit(of.pk, skip_bad=True, author=BY)
+
+    results = threads.together(
+        [
+            threads.in_passing(lambda: commit(first), commit=True),
+            threads.meanwhile(lambda: commit(second)),
+        ]
+    )
+    assert not threads.failures(results)
+    assert drafts.counts(import_drafts.IMPORTS.get(second.pk)) == {
+        "new": 1,
+        "unchanged": 1,
+        "conflict": 1,
+    }
+    assert sorted(Entry.objects.values_list("vm", flat=True)) == ["db", "web"]

@@ -13,8 +13,6 @@ from tests.claims.imports import drafts
 from tests.claims.imports.drafts import counts, mac, row
 from tests.claims.worlds import BY
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def network() -> Network:

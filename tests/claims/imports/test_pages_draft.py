@@ -6,25 +6,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from claims.imports import drafts as import_drafts, formats
 from claims.models import NAD, Entry, Network, PortGroup, VMImport, VMRow
 from pools.models.imports import ImportStatus as Status
 from pools.platform.admin import import_texts, live, related
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
-pytestmark = pytest.mark.django_db
 A, B, C = drafts.mac(1), drafts.mac(2), drafts.mac(3)
-
-
-@pytest.fixture
-def network() -> Network:
-    return worlds.network()
-
-
-@pytest.fixture
-def client() -> Client:
-    return pages.browser()
 
 
 @pytest.fixture
@@ -106,9 +94,7 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
 
 def test_port_groups_are_mapped_and_remembered(client: Client, network: Network) -> None:
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
-    of = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
-    )
+    of = drafts.draft(network, *rows, network=None, namespace="")
     assert of.counts["invalid"] == 1
     said = {"network:vlan1": network.pk}
     wrong = pages.do(client, of, "map", **said, **{"namespace:vlan1": "No Name"})
@@ -118,10 +104,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     done = pages.do(client, of, "map", **said, **{"namespace:vlan1": "shop"})
     assert "All rows were validated again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
-    again = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
-    )
-    assert again.counts["new"] == 1
+    assert drafts.draft(network, *rows, network=None, namespace="").counts["new"] == 1
 
 
 @pytest.mark.exhaustive
@@ -131,9 +114,7 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
     monkeypatch.setattr(related, "MENU", 1)
     worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
-    of = import_drafts.IMPORTS.create(
-        [formats.rows_upload(rows)], VMImport(cluster=network.cluster), author=worlds.BY
-    )
+    of = drafts.draft(network, *rows, network=None, namespace="")
     said = {"network:": ""}
     wrong = pages.do(client, of, "map", **said, **{"network:vlan1": "cluster_udn_red"})
     assert "Nothing has the name cluster_udn_red." in wrong
@@ -149,9 +130,8 @@ def test_port_groups_are_mapped_by_name_if_networks_are_many(
 
 
 def test_a_sheet_of_no_product_is_called_a_table(client: Client, network: Network) -> None:
-    content = f"VM,Mac Address,Network,Powerstate\nweb,{A},vlan1,on\n".encode()
-    new = VMImport(cluster=network.cluster, network=network)
-    of = import_drafts.IMPORTS.create([("vms.csv", content)], new, author=worlds.BY)
+    content = f"VM,Mac Address,Network,Powerstate\nweb,{A},vlan1,on\n"
+    of = drafts.of_file(network, content, "vms.csv")
     assert "vms.csv</strong>, PowerCLI or another table" in pages.page(client, of)
 
 
@@ -205,12 +185,8 @@ def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
 
 def test_what_several_rows_have_in_common_is_said_once(client: Client, network: Network) -> None:
     NAD.objects.create(network=network, namespace="blue", name="n")
-    of = drafts.draft(
-        network,
-        drafts.row("Web_01", A, "10.0.0.5"),
-        drafts.row("db", B, "10.0.0.6"),
-        namespace="apps",
-    )
+    rows = drafts.row("Web_01", A, "10.0.0.5"), drafts.row("db", B, "10.0.0.6")
+    of = drafts.draft(network, *rows, namespace="apps")
     page = pages.page(client, of)
     assert page.count("The namespace apps has no network attachment definition") == 3  # on hover
     assert "so that the network selects it. <span" in page
@@ -255,11 +231,8 @@ def test_warnings_are_counted_apart(client: Client, network: Network) -> None:
     only = client.get(pages.url(of), {"status": "warning"}).context["listed"]
     assert [line["row"].vm for line in only["rows"]] == ["db"]
     assert [line["bad"] for line in only["rows"]] == [False]
-    reasons = {
-        reason["code"]: reason["warning"]
-        for line in client.get(pages.url(of), {"status": "conflict"}).context["listed"]["rows"]
-        for reason in line["reasons"]
-    }
+    (conflict,) = client.get(pages.url(of), {"status": "conflict"}).context["listed"]["rows"]
+    reasons = {reason["code"]: reason["warning"] for reason in conflict["reasons"]}
     assert reasons == {"gateway": False, "no_nad": True, "prefix_added": False}
 
 

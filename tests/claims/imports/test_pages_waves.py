@@ -12,7 +12,6 @@ from claims.waves import waves
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 
-pytestmark = pytest.mark.django_db
 LIST, NEW = "admin:claims_wave_changelist", "admin:claims_wave_add"
 
 
@@ -21,11 +20,6 @@ def network() -> Network:
     created = worlds.network()
     NAD.objects.create(network=created, namespace="blue", name="n", allow_persistent_ips=True)
     return created
-
-
-@pytest.fixture
-def client() -> Client:
-    return pages.browser()
 
 
 @pytest.fixture
@@ -52,16 +46,12 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
     assert "2026-12-05T22:00" in pages.text(again)
     assert "Saturday" in pages.text(client.get(reverse(LIST), {"q": "satur"}))
     assert "planned for Sat 2026-12-05 22:00 UTC" in pages.text(client.get(url(wave)))
-    assert 'value="2026-12-05 22:00"' in pages.text(
-        client.get(reverse("admin:claims_wave_edit", args=[wave.pk]))
-    )
-    client.post(
-        reverse("admin:claims_wave_edit", args=[wave.pk]), {"name": "Sunday", "note": "later"}
-    )
+    edit = reverse("admin:claims_wave_edit", args=[wave.pk])
+    assert 'value="2026-12-05 22:00"' in pages.text(client.get(edit))
+    client.post(edit, {"name": "Sunday", "note": "later"})
     wave.refresh_from_db()
     assert (wave.name, wave.note, wave.planned_at) == ("Sunday", "later", None)
-    export = client.get(reverse("admin:claims_wave_export"))
-    assert b"Sunday" in b"".join(export.streaming_content)  # type: ignore[attr-defined]
+    assert b"Sunday" in client.get(reverse("admin:claims_wave_export")).getvalue()
     delete = reverse("admin:claims_wave_delete", args=[wave.pk])
     assert "are kept" in pages.text(client.get(delete))
     client.post(delete)
@@ -70,11 +60,8 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
 
 @pytest.mark.exhaustive
 def test_a_committed_import_becomes_a_wave(client: Client, network: Network) -> None:
-    of = drafts.draft(
-        network,
-        drafts.row("Web 01", drafts.mac(1), "10.0.0.5"),
-        drafts.row("db", drafts.mac(2), "10.0.0.1"),
-    )
+    web = drafts.row("Web 01", drafts.mac(1), "10.0.0.5")
+    of = drafts.draft(network, web, drafts.row("db", drafts.mac(2), "10.0.0.1"))
     pages.do(client, of, "commit", skip_bad="true")
     assert "There is no such object." in pages.do(client, of, "wave", wave="999")
     shown = pages.do(client, of, "wave", wave_name="Saturday")
@@ -107,9 +94,8 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "Line 2 (blue/Not A Name)" in stored
     assert "blue/ok blue/Not A Name</textarea>" in stored
     ids = WaveVM.objects.filter(vm__startswith="no").values_list("pk", flat=True)
-    assert "2 VMs were removed from the wave" in do(
-        client, wave, "remove", vm=list(ids), _confirmed="1"
-    )
+    removed = do(client, wave, "remove", vm=list(ids), _confirmed="1")
+    assert "2 VMs were removed from the wave" in removed
     assert list(WaveVM.objects.values_list("vm", flat=True)) == ["web"]
     assert "choose an import" in do(client, wave, "add_import").lower()
 
@@ -121,13 +107,9 @@ def test_the_report_is_a_csv_too(client: Client, wave: Wave) -> None:
     assert b"web" in client.get(link, {"format": "csv"}).content
 
 
-def test_who_sees_waves(network: Network, wave: Wave) -> None:
-    viewer, owner = pages.browser("viewer"), pages.owner(network, "shop")
-    assert "Saturday" in pages.text(viewer.get(reverse(LIST)))
+def test_a_viewer_is_offered_no_change(network: Network, wave: Wave) -> None:
+    viewer = pages.browser("viewer")
     assert "Add VMs by name" not in pages.text(viewer.get(url(wave)))
-    assert viewer.post(url(wave), {"action": "add"}).status_code == 403
-    for address in (reverse(LIST), url(wave), reverse(NEW)):
-        assert owner.get(address).status_code == 403
     of = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"))
     assert viewer.post(pages.url(of), {"action": "wave", "wave_name": "x"}).status_code == 403
 

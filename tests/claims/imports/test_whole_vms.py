@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 
 from claims.imports import drafts as import_drafts
-from claims.models import Entry, Network
+from claims.models import Entry, Network, VMImport
 from claims.waves import readiness, waves
 from tests.claims import worlds
-from tests.claims.imports import drafts
+from tests.claims.imports import corpus, drafts
 from tests.claims.imports.drafts import counts, mac, row, statuses
 from tests.claims.worlds import BY
-
-pytestmark = pytest.mark.django_db
 
 CROWDED = "several_primary_interfaces"
 TWO_NICS = {
@@ -23,11 +21,6 @@ TWO_NICS = {
     ],
     "one without address": [row("db", mac(1), "10.0.0.11"), row("db", mac(2))],
 }
-
-
-@pytest.fixture
-def network() -> Network:
-    return worlds.network()
 
 
 def committed(network: Network, *rows: dict[str, Any]) -> Any:
@@ -41,6 +34,26 @@ def test_two_interfaces_on_a_primary_network(network: Network, rows: list[Any]) 
     assert "new" not in {status for status, _codes in found.values()}
     Network.objects.update(role="secondary")
     assert not any(CROWDED in codes for _, codes in statuses(drafts.draft(network, *rows)).values())
+
+
+@pytest.mark.parametrize("role", ["primary", "secondary"])
+def test_two_vms_of_one_name_in_two_folders(network: Network, role: str) -> None:
+    """The ids of the source tell them apart; an interface of one of them has no conflict with its others."""
+    Network.objects.update(role=role)
+    numbers = {1: "vm-1", 2: "vm-1", 3: "vm-2"} if role == "secondary" else {1: "vm-1", 3: "vm-2"}
+    nics = [
+        corpus.nic(n, VM="web", **{"VM ID": vm, "IPv4 Address": f"10.0.0.1{n}", "IPv6 Address": ""})
+        for n, vm in numbers.items()
+    ]
+    new = VMImport(cluster=network.cluster, network=network, namespace="blue")
+    file = corpus.to_csv(corpus.rows(*nics)).encode()
+    of = import_drafts.IMPORTS.create([("", file)], new, author=BY)
+    assert statuses(of) == dict.fromkeys(statuses(of), ("conflict", {"vm_name_collision"}))
+    assert "web (vm-1), web (vm-2)" in of.rows.first().reasons[0]["message"]
+    for other in of.rows.filter(texts__vm_id="vm-2"):
+        import_drafts.IMPORTS.correct_row(of.pk, other.number, {"vm": "web-2"}, author=BY)
+    renamed = {number: ("new", set()) for number in statuses(of)}
+    assert statuses(of) == renamed
 
 
 def test_the_second_interface_in_another_import(network: Network) -> None:
@@ -81,10 +94,9 @@ def test_a_completed_file_changes_nothing_when_it_comes_again(dual: Network, ips
     entry = Entry.objects.get(mac=mac(1))
     again = drafts.draft(dual, *rows)
     assert counts(again) == {"unchanged": 2}
-    kept = ", ".join(ip for ip in entry.ips if ip.partition("/")[0] not in ips)
-    assert (
-        again.rows.get(number=1).reasons[0]["message"] == f"The registered address {kept} is kept."
-    )
+    stays = ", ".join(ip for ip in entry.ips if ip.partition("/")[0] not in ips)
+    message = again.rows.get(number=1).reasons[0]["message"]
+    assert message == f"The registered address {stays} is kept."
     import_drafts.assign_missing_families(again.pk, author=BY)
     import_drafts.IMPORTS.revalidate(again.pk, author=BY)
     assert counts(import_drafts.IMPORTS.commit(again.pk, author=BY)) == {"unchanged": 2}
@@ -112,13 +124,9 @@ def test_the_one_of_several_addresses_that_was_chosen_stays(network: Network) ->
 
 
 def test_no_free_address_is_one_of_the_file(network: Network) -> None:
-    rows = [
-        row("skipped", mac(1), "10.0.0.1"),
-        row("refused", mac(2), "10.0.0.2/16"),
-        row("odd", mac(3), "10.0.0.3:8080"),
-        row("new", mac(4)),
-    ]
-    draft = drafts.draft(network, *rows)
+    skipped, refused = row("skipped", mac(1), "10.0.0.1"), row("refused", mac(2), "10.0.0.2/16")
+    odd = row("odd", mac(3), "10.0.0.3:8080")
+    draft = drafts.draft(network, skipped, refused, odd, row("new", mac(4)))
     import_drafts.IMPORTS.skip_rows(draft.pk, [1], skipped=True, author=BY)
     import_drafts.assign_free_addresses(draft.pk, 4, author=BY)
     assert draft.rows.get(number=4).ips == ["10.0.0.4/24"]

@@ -7,7 +7,7 @@ import pytest
 from claims.ipamclaims import findings, ipamclaims
 from claims.models import IPAMClaim, Network
 from pools.core import errors
-from pools.models import BlockEvent, Drift, Finding, Now, ObservedObject
+from pools.models import BlockEvent, Drift, Finding, ObservedObject
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
@@ -216,10 +216,7 @@ def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) 
 def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
     world.network(cooldown=3600)
     world.follow_claim()
-    Finding.objects.create(
-        cluster=world.cluster, kind="IPAMClaim", code=findings.LEAKED, message="",
-        subject="blue/vm1.podnet", since=Now(),
-    )  # fmt: skip
+    worlds.leaked(world.row())
     ipamclaims.release(world.row().pk, author=factories.WITH_REASON)
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.3"])
     changed = world.there()

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from claims.ipamclaims import findings
 from claims.models import IPAMClaim
-from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import storage
-from pools.core.kubernetes.resources import Resource
 from pools.models import Finding, Now, ObservedObject
-from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.world import MAC, OTHER_MAC, World
 from tests.pools.conftest import Clock
@@ -40,9 +36,8 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     assert leaks(observed) == ["blue/vm1.podnet"]
     row = Finding.objects.get(code=findings.LEAKED)
     assert row.details["ips"] == ["10.0.0.8/24"]
-    assert row.details["command"].startswith(
-        "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.podnet -n blue"
-    )
+    command = "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.podnet -n blue"
+    assert row.details["command"].startswith(command)
     assert observed.held() == {"10.0.0.8": "blue/vm1"}, "it is shown, and nothing is taken"
 
 
@@ -64,22 +59,12 @@ def test_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
     assert leaks(observed) == []
 
 
-def test_unknown_is_not_absent(
-    observed: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_is_not_absent(observed: World, clock: Clock) -> None:
     """Rule `unknown-is-not-absent`: VMs that cannot be listed are not gone."""
     observed.network()
     observed.follow_claim(status={"ips": ["10.0.0.8/24"]})
     clock.advance(storage.GRACE + 1)
-    real = ClusterClient.list
-
-    def partly(self: ClusterClient, resource: Resource, **more: Any) -> Any:
-        if resource.kind == "VirtualMachine":
-            raise faults.Forbidden("no")
-        return real(self, resource, **more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "list", partly)
+    with observed.without_vms():
         observed.run()
         assert leaks(observed) == []
     observed.passed()
@@ -117,14 +102,36 @@ def test_what_disagrees(observed: World) -> None:
         observed.claim(vm, status={"ips": [f"{address}/24"]})
     observed.follow_claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     result = observed.subjects_by_code()
-    assert result[findings.DIFFERS_FROM_ENTRY] == ["blue/vm1.podnet"]
-    assert result[findings.DIFFERS_FROM_WORKLOAD] == ["blue/vm2.podnet"]
-    assert result[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
-    assert result[findings.OUTSIDE] == ["blue/vm5.podnet"]
-    assert result[findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
-    assert set(result) == {
-        findings.DIFFERS_FROM_ENTRY, findings.DIFFERS_FROM_WORKLOAD, findings.DUPLICATE,
-        findings.OUTSIDE, findings.UNKNOWN_NETWORK,
+    assert result == {
+        findings.DIFFERS_FROM_ENTRY: ["blue/vm1.podnet"],
+        findings.DIFFERS_FROM_WORKLOAD: ["blue/vm2.podnet"],
+        findings.DUPLICATE: ["blue/vm2.podnet", "blue/vm3.podnet"],
+        findings.OUTSIDE: ["blue/vm5.podnet"],
+        findings.UNKNOWN_NETWORK: ["blue/vm6.podnet"],
+    }
+
+
+def test_what_a_claim_has_beside_others_is_named(observed: World) -> None:
+    """Who else has an address, what the network keeps, and which addresses are outside."""
+    observed.network()
+    for vm, ips in {"vm1": ["10.0.0.8/24"], "vm2": ["10.0.0.8/24", "fd00::8/64"]}.items():
+        observed.claim(vm, status={"ips": ips})
+    observed.claim("vm3", status={"ips": ["10.0.0.1/24"]})
+    observed.passed()
+    rows = Finding.objects.filter(code__in=[findings.DUPLICATE, findings.OUTSIDE])
+    messages = {
+        (row.code, row.subject): row.message.partition(" has ")[2].partition(": ")[2] or row.message
+        for row in rows
+    }
+    assert messages == {
+        (findings.DUPLICATE, "blue/vm1.podnet"):
+            "The address 10.0.0.8 is also used by the IPAMClaim blue/vm2.",
+        (findings.DUPLICATE, "blue/vm2.podnet"):
+            "The address 10.0.0.8 is also used by the IPAMClaim blue/vm1.",
+        (findings.DUPLICATE, "blue/vm3.podnet"):
+            "The address 10.0.0.1 is also used by the gateway 10.0.0.1.",
+        (findings.OUTSIDE, "blue/vm2.podnet"):
+            "The IPAMClaim blue/vm2.podnet has fd00::8/64, outside of 10.0.0.0/24.",
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -29,9 +30,8 @@ def _gone(world: World, name: str = "vm1.podnet") -> None:
 def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
     network = world.network()
     world.claim()
-    running = worlds.workload(
-        network, "vm1", MAC, "10.0.0.3/24", vm_uid="uid-blue-vm1", pods=["launcher-a"]
-    )
+    names = {"vm_uid": "uid-blue-vm1", "pods": ["launcher-a"]}
+    running = worlds.workload(network, "vm1", MAC, "10.0.0.3/24", **names)
     world.passed()
     pod: Any = {"name": "launcher-a"} if definition == SHIPPED else "launcher-a"
     assert world.status()["ownerPod"] == pod
@@ -148,17 +148,12 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
 def test_a_list_that_fails_releases_nothing(
-    world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
+    world: World, fault: type[faults.ClusterFault], clock: Clock
 ) -> None:
     world.network()
     world.follow_claim()
     _gone(world)
-
-    def fails(*_: object, **__: object) -> None:
-        raise fault("no")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "list", fails)
+    with mock.patch.object(ClusterClient, "list", side_effect=fault("no")):
         for _ in range(3):
             world.run()
             clock.advance(600)
@@ -166,23 +161,13 @@ def test_a_list_that_fails_releases_nothing(
 
 
 @pytest.mark.exhaustive
-def test_nothing_is_granted_before_all_is_known(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_granted_before_all_is_known(world: World) -> None:
     """A kind that was seen before and cannot be listed now may hold addresses."""
     world.network()
     world.machine()
     world.passed()
     world.claim()
-    real = ClusterClient.list
-
-    def partly(self: ClusterClient, resource: Any, **more: Any) -> Any:
-        if resource.kind == "VirtualMachine":
-            raise faults.Forbidden("no")
-        return real(self, resource, **more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "list", partly)
+    with world.without_vms():
         world.run()
         assert (world.held(), world.status()) == ({}, {})
     world.passed()
@@ -246,10 +231,8 @@ def test_many_are_taken_in_with_few_statements(
     world: World, django_assert_max_num_queries: Any
 ) -> None:
     world.network("10.0.0.0/16")
-    result = [
-        world.handler.parse(manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}))
-        for n in range(1, 201)
-    ]
+    manifests = [manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}) for n in range(1, 201)]
+    result = [world.handler.parse(item) for item in manifests]
     with django_assert_max_num_queries(40), events.recorded_by(BY):
         ingest.ingest_claims(world.cluster, result, claims_managed=False)
     assert IPAMClaim.objects.count() == 200

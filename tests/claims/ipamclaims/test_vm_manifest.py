@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from claims.ipamclaims import findings
-from claims.models import NAD, IPAMClaim, Network, NetworkSettings
+from claims.models import IPAMClaim, Network, NetworkSettings
 from claims.workloads import vm_lookup
 from pools.core import errors
 from pools.models.fields import Now
@@ -20,16 +20,9 @@ ASKED = {"vm": "vm1", "namespace": "blue", "mac": MAC}
 
 
 @pytest.fixture
-def api() -> apis.Api:
-    return apis.Api()
-
-
-@pytest.fixture
 def network() -> Network:
     created = worlds.network()
-    NAD.objects.create(
-        network=created, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
-    )
+    created.nads.create(namespace="blue", name="blue", role="primary", allow_persistent_ips=True)
     return created
 
 
@@ -47,9 +40,7 @@ def test_the_default_network_element_of_the_proposal(api: apis.Api, network: Net
     manifest = api("POST", _path(network), ASKED).json()
     assert (manifest["apiVersion"], manifest["kind"]) == ("kubevirt.io/v1", "VirtualMachine")
     assert manifest["metadata"] == {"name": "vm1", "namespace": "blue"}
-    element = {
-        "name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ["10.0.0.5/24"]
-    }  # fmt: skip
+    element = {"name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ["10.0.0.5/24"]}
     assert _annotation(manifest) == ("v1.multus-cni.io/default-network", [element])
     spec = manifest["spec"]["template"]["spec"]
     (interface,) = spec["domain"]["devices"]["interfaces"]
@@ -118,9 +109,8 @@ def test_rest_refuses_it(values: dict[str, Any], why: str) -> None:
     network = worlds.network("prod")
     Network.objects.update(**values)
     answer = Api()("POST", "ipamclaims/", asking(network))
-    assert answer.status_code == 400, answer.content
-    (problem,) = answer.json()["errors"]
-    assert (problem["field"], problem["code"]) == ("network", "network_unfit")
+    (problem,) = refused(answer, 400, "network_unfit")["errors"]
+    assert problem["field"] == "network"
     assert "the network prod cannot hold claims" in problem["message"]
     assert why in problem["message"]
 
@@ -151,13 +141,9 @@ def test_a_claim_whose_network_was_deleted_has_a_finding() -> None:
     network = worlds.network("prod")
     claim = worlds.claim(network, "web", "10.0.0.5/24")
     Network.objects.update(gone_at=Now())
-    (finding,) = (
-        cluster_finding
-        for cluster_finding in findings.cluster_findings(
-            small.context(network.cluster), claims_managed=False, owners=[]
-        )
-        if cluster_finding.code == findings.NETWORK_GONE
-    )
+    context = small.context(network.cluster)
+    every = findings.cluster_findings(context, claims_managed=False, owners=[])
+    (finding,) = (item for item in every if item.code == findings.NETWORK_GONE)
     assert finding.subject == str(claim)
     assert "10.0.0.5/24 of the network prod, which was deleted" in finding.message
 

@@ -4,18 +4,23 @@ import contextlib
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
+from unittest import mock
 
 from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile.handler import Handler
+from pools.core.kubernetes.resources import Resource
 from pools.models import Block, ManagedResource, Mode, SyncRun, Trigger
 from pools.platform import events
+from pools.platform.outbound import faults
 from pools.register import pools
 from tests import factories
 from tests.claims import worlds
 from tests.kube.api import MERGE, Api, Cluster
 from tests.kube.fake import FakeCluster
+from tests.kube.manifests import Manifest, build
 from tests.reconcile.registered import RegisteredCluster
 
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
@@ -25,7 +30,6 @@ NADS = "k8s.cni.cncf.io_network-attachment-definitions"  # VMs are read where th
 BLUE = "cluster_udn_blue"
 MAC, OTHER_MAC = "02:03:04:05:06:07", "02:03:04:05:06:08"
 BY = events.Author(actor="tester", source="command")
-Manifest = dict[str, Any]
 
 
 class Machines(Handler):
@@ -43,7 +47,7 @@ class World(RegisteredCluster):
 
     def __init__(self, server: Cluster, *, managed_resource: bool = True) -> None:
         for name in ("blue", "green"):
-            server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            server.put(build("v1", "Namespace", name))
         super().__init__(server, sealed="-")
         self.handler: Any = IPAMClaimHandler()
         self.manage_claims(managed_resource=managed_resource)
@@ -60,10 +64,7 @@ class World(RegisteredCluster):
         assert created.pool is not None
         pools.change(created.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), author=BY)
         for cidr in created.pool.cidrs.all():
-            first = cidr.cidr[1]
-            pools.reserve(
-                cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], author=BY
-            )
+            factories.reserve(created.pool, f"{cidr.cidr[1]}-{cidr.cidr[1]}")
         return created
 
     # --- the cluster ------------------------------------------------------------------------------
@@ -82,12 +83,9 @@ class World(RegisteredCluster):
         """A VirtualMachine of the cluster; its uid."""
         nics = [{"name": network} | ({"macAddress": mac} if mac else {}) for network in networks]
         listed = [{"name": network, "pod": {}} for network in networks]
-        spec = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
-        created = {
-            "apiVersion": VM.api_version, "kind": VM.kind,
-            "metadata": {"name": vm, "namespace": namespace},
-            "spec": {"running": True, "template": {"spec": spec}},
-        }  # fmt: skip
+        template = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
+        spec = {"running": True, "template": {"spec": template}}
+        created = build(VM.api_version, VM.kind, vm, namespace, spec=spec)
         return str(self.server.put(created)["metadata"]["uid"])
 
     def status(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
@@ -141,6 +139,19 @@ class World(RegisteredCluster):
         counts: Manifest = record.kinds[IPAM_CLAIM.kind]
         return counts
 
+    @contextlib.contextmanager
+    def without_vms(self) -> Iterator[None]:
+        """VirtualMachines cannot be listed meanwhile."""
+        real = ClusterClient.list
+
+        def partly(client: ClusterClient, resource: Resource, **more: Any) -> Any:
+            if resource.kind == VM.kind:
+                raise faults.Forbidden("no")
+            return real(client, resource, **more)
+
+        with mock.patch.object(ClusterClient, "list", partly):
+            yield
+
     def follow_claim(self, vm: str = "vm1", **more: Any) -> None:
         """A claim of the cluster, and a pass without any trouble."""
         self.claim(vm, **more)
@@ -184,12 +195,9 @@ def manifest(
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm,
         "uid": uid or f"uid-{namespace}-{vm}", "controller": True, "blockOwnerDeletion": True,
     }  # fmt: skip
-    metadata = {
-        "name": name or f"{vm}.podnet", "namespace": namespace, "ownerReferences": [owner],
-        "labels": {"kubevirt.io/vm": vm}, "finalizers": ["kubevirt.io/persistent-ipam"],
-    }  # fmt: skip
-    created = {
-        "apiVersion": IPAM_CLAIM.api_version, "kind": IPAM_CLAIM.kind, "metadata": metadata,
-        "spec": {"network": network, "interface": "", **spec},
-    }  # fmt: skip
-    return created | ({"status": status} if status else {})
+    metadata = {"ownerReferences": [owner], "labels": {"kubevirt.io/vm": vm}}
+    metadata["finalizers"] = ["kubevirt.io/persistent-ipam"]
+    spec = {"network": network, "interface": "", **spec}
+    parts: Manifest = {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
+    names = name or f"{vm}.podnet", namespace
+    return build(IPAM_CLAIM.api_version, IPAM_CLAIM.kind, *names, **parts)

@@ -5,7 +5,6 @@ import pytest
 from claims.models import IPPool, Network
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet
-from tests.edges.api import Api
 from tests.kube.api import Cluster
 
 CRD = pathlib.Path(__file__).parents[3] / "deploy/crds/ippool.k8s.cni.cncf.io.yaml"
@@ -31,9 +30,3 @@ def network(db: None) -> Network:
 @pytest.fixture
 def ippool(network: Network) -> IPPool:
     return worlds.ippool(network, "prod-pool")
-
-
-@pytest.fixture
-def api(db: None) -> Api:
-    """As an administrator."""
-    return Api()

@@ -10,9 +10,8 @@ from claims.models import Entry, IPPool, Network
 from pools.models import SyncRun, Trigger
 from tests.claims import worlds
 from tests.kube import api, gateways
+from tests.kube.manifests import Manifest, build
 from tests.reconcile.registered import RegisteredCluster
-
-Manifest = dict[str, Any]
 
 
 class Fleet(RegisteredCluster):
@@ -80,9 +79,5 @@ class Fleet(RegisteredCluster):
 
 
 def manifest(name: str, written: Manifest, *, network: str = "prod-network") -> Manifest:
-    return {
-        "apiVersion": "ippool.k8s.cni.cncf.io/v1alpha",
-        "kind": "IPPool",
-        "metadata": {"name": name},
-        "spec": {"network-name": network, "entries": written},
-    }
+    spec = {"network-name": network, "entries": written}
+    return build("ippool.k8s.cni.cncf.io/v1alpha", "IPPool", name, spec=spec)

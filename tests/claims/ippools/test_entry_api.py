@@ -1,6 +1,5 @@
 """MAC entries over REST: one, the whole set, and their order."""
 
-import json
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from tests.claims import worlds
 from tests.core.test_entries import CONFLICTS, CORRECT
 from tests.edges import api as apis
 from tests.edges.api import ROOT, Api
+from tests.kube.manifests import build
 
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 MAC = "00:1a:4b:12:34:56"
@@ -32,40 +32,27 @@ def test_one_entry(api: Api, ippool: IPPool) -> None:
     body = {"mac": "02-00-00-00-00-0A", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
     document = api.create(entries_path(ippool), body)
     assert document.pop("created_at").endswith("Z")
-    assert document == {
-        "id": Entry.objects.get().pk,
-        "ippool": ippool.pk,
-        "mac": A,
-        "ips": ["10.0.0.5/24"],
-        "vm": "web",
-        "namespace": "shop",
-        "source": "api",
-        "note": "",
-        "duplicates": [],
-        "warnings": [],
-    }
+    others = {"source": "api", "note": "", "duplicates": [], "warnings": []}
+    ids = {"id": Entry.objects.get().pk, "ippool": ippool.pk, "mac": A}
+    assert document == body | others | ids
     assert api("GET", f"{entries_path(ippool)}{document['id']}/").json()["mac"] == A
 
 
 def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Network) -> None:
     first = api.create(entries_path(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
-    second, third = api.create(
-        entries_path(ippool),
-        [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24"]}],
-    )
+    more = [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24"]}]
+    second, third = api.create(entries_path(ippool), more)
     gateway = api.create(entries_path(ippool), {"mac": C, "ips": ["10.0.0.1/24"]})
     (result,) = second["duplicates"]
     assert (result["kind"], result["value"]) == ("mac", A)
-    assert result["with"] == [
-        {"type": "entry", "id": first["id"], "name": "prod-pool", "vm": "web", "mac": A}
+    place = {"type": "entry", "id": first["id"], "name": "prod-pool"}
+    assert result["with"] == [place | {"vm": "web", "mac": A}]
+    others = (*gateway["duplicates"], *third["duplicates"])
+    assert [(item["kind"], item["value"]) for item in others] == [
+        ("ip", "10.0.0.1"),
+        ("ip", "10.0.0.5"),
     ]
-    assert [
-        (duplicate["kind"], duplicate["value"], duplicate["with"][0]["type"])
-        for duplicate in (*gateway["duplicates"], *third["duplicates"])
-    ] == [
-        ("ip", "10.0.0.1", "gateway"),
-        ("ip", "10.0.0.5", "entry"),
-    ]
+    assert [item["with"][0]["type"] for item in others] == ["gateway", "entry"]
     document = api("GET", f"ippools/{ippool.pk}/").json()
     assert document["duplicates"] == {"mac": 1, "ip": 2}
     assert document["conditions"][1]["message"] == f"MAC address {A} appears 2 times"
@@ -78,16 +65,10 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
 
 
 def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Network) -> None:
-    document = api.create(
-        entries_path(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]}
-    )
-    assert document["duplicates"] == [
-        {
-            "kind": "mac",
-            "value": "0a:58:0a:00:00:01",
-            "with": [{"type": "gateway", "name": "10.0.0.1"}],
-        }
-    ]
+    body = {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]}
+    (duplicate,) = api.create(entries_path(ippool), body)["duplicates"]
+    assert (duplicate["kind"], duplicate["value"]) == ("mac", "0a:58:0a:00:00:01")
+    assert duplicate["with"] == [{"type": "gateway", "name": "10.0.0.1"}]
 
 
 @pytest.mark.sample(5)
@@ -132,16 +113,9 @@ def test_the_same_key_is_answered_the_same(api: Api, ippool: IPPool) -> None:
 
 
 def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
-    entries = [
-        {
-            "mac": f"02:00:00:00:01:{n:02x}",
-            "ips": [f"10.0.0.{n}/24"],
-            "vm": f"vm-{n}",
-            "namespace": "a",
-        }
-        for n in range(10, 20)
-    ]
-    api.create(entries_path(ippool), entries)
+    for n in range(10, 20):
+        place = {"vm": f"vm-{n}", "namespace": "a", "source": "api"}
+        worlds.entry(ippool, f"02:00:00:00:01:{n:02x}", f"10.0.0.{n}/24", **place)
 
     def vms(query: str) -> list[str]:
         return [row["vm"] for row in api("GET", entries_path(ippool) + query).json()["results"]]
@@ -219,28 +193,20 @@ def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
     refused = put(CORRECT)
     assert (refused.status_code, refused.json()["code"]) == (400, "network_address_not_host")
     assert change_counts(put(CONFLICTS)) == (2, 0, 0, 0)
-    success, macs, ips = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
-    for item in (success, macs, ips):
-        item.pop("lastTransitionTime")
-    assert success == {
-        "type": "Success",
-        "status": "False",
-        "reason": "DuplicatesExist",
-        "message": "Duplicate MAC 00:1a:4b:12:34:56 found in entries",
-    }
-    assert macs == {
-        "type": "DuplicateMACAddresses",
-        "status": "True",
-        "reason": "DuplicateMACFound",
-        "message": "MAC address 00:1a:4b:12:34:56 appears 2 times",
-    }
-    assert ips == {
-        "type": "DuplicateIPAddresses",
-        "status": "False",
-        "reason": "NoIPDuplicates",
-        "message": "All IP addresses are unique per MAC",
-    }
-    wrong = api("PUT", entries_path(unknown), json.dumps({"kind": "IPPool", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"network-name": "n"}}))  # fmt: skip
+    conditions = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
+    names = ("type", "status", "reason", "message")
+    assert [tuple(item[name] for name in names) for item in conditions] == [
+        ("Success", "False", "DuplicatesExist", f"Duplicate MAC {MAC} found in entries"),
+        (
+            "DuplicateMACAddresses",
+            "True",
+            "DuplicateMACFound",
+            f"MAC address {MAC} appears 2 times",
+        ),
+        ("DuplicateIPAddresses", "False", "NoIPDuplicates", "All IP addresses are unique per MAC"),
+    ]
+    manifest = build("v1", "IPPool", "x", spec={"network-name": "n"})
+    wrong = api("PUT", entries_path(unknown), manifest)
     assert wrong.json()["code"] == "unsupported_kind"
     other = api.client.put(here, CONFLICTS, content_type="application/yaml")
     assert other.json()["code"] == "another_network"
@@ -325,11 +291,9 @@ VMWARE_MAC = "00:50:56:aa:00:01"
 @pytest.mark.parametrize(
     "path", ["ippools/{ippool}/entries/", "ipamclaims/", "networks/{network}/addresses-for-mac/"]
 )
-def test_no_query_has_a_line_break(path: str, tail: str) -> None:
-    network = worlds.network()
+def test_no_query_has_a_line_break(path: str, tail: str, network: Network, api: apis.Api) -> None:
     ippool = worlds.ippool(network)
     worlds.entry(ippool, VMWARE_MAC, "10.0.0.5/24")
     url = f"{path.format(ippool=ippool.pk, network=network.pk)}?mac={VMWARE_MAC}"
-    api = apis.Api()
     assert api("GET", url).status_code == 200
     apis.refused(api("GET", url + tail), 400, "invisible_character")

@@ -86,11 +86,7 @@ def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> 
     assert not managed.ippool().follows_cluster
     managed.settled()
     # In the object's own words, where it has the MAC already.
-    assert managed.written() == {
-        A: ["10.0.0.5/24"],
-        B.upper(): ["10.0.0.6/24"],
-        C: ["10.0.0.7/24"],
-    }
+    assert managed.written() == {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"], C: ["10.0.0.7/24"]}
 
 
 @pytest.mark.exhaustive

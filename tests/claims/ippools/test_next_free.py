@@ -40,17 +40,16 @@ def owner_of(network: Network, namespace: str) -> Client:
     return people.signed_in(worlds.owner(network.cluster, namespace).user)
 
 
-def test_the_next_free_address_can_be_saved(ippool: IPPool) -> None:
-    client = people.browser()
-    first = free(client, ippool=ippool.pk)["addresses"]
+def test_the_next_free_address_can_be_saved(ippool: IPPool, browser: Client) -> None:
+    first = free(browser, ippool=ippool.pk)["addresses"]
     data = {"ippool": ippool.pk, "mac": A, "ips": first, "vm": "web", "namespace": "shop"}
-    assert client.post(reverse("admin:claims_entry_add"), data).status_code == 302
+    assert browser.post(reverse("admin:claims_entry_add"), data).status_code == 302
     assert Entry.objects.get().ips == first
-    second = free(client, ippool=f"{ippool.cluster.name}/{ippool.name}")["addresses"]
+    second = free(browser, ippool=f"{ippool.cluster.name}/{ippool.name}")["addresses"]
     assert second != first
-    assert free(client, network=ippool.network_id)["addresses"] == second
+    assert free(browser, network=ippool.network_id)["addresses"] == second
     worlds.entry(ippool, B, *second)
-    assert free(client, ippool=ippool.pk)["addresses"] not in (first, second)
+    assert free(browser, ippool=ippool.pk)["addresses"] not in (first, second)
 
 
 def test_a_full_network_and_no_network_say_so(network: Network, ippool: IPPool) -> None:
@@ -62,15 +61,14 @@ def test_a_full_network_and_no_network_say_so(network: Network, ippool: IPPool) 
     assert "has no free IPv4 address" in free(client, network=network.pk)["problem"]
 
 
-def test_a_network_that_holds_no_claims_says_so_before_they_are_saved() -> None:
+def test_a_network_that_holds_no_claims_says_so_before_they_are_saved(browser: Client) -> None:
     layer3 = worlds.network("cluster_udn_legacy", subnets=("10.61.0.0/16",), topology="layer3")
-    client = people.browser()
     says = "network cluster_udn_legacy cannot hold claims"
-    assert says in free(client, network=layer3.pk)["problem"]
+    assert says in free(browser, network=layer3.pk)["problem"]
     url = reverse("admin:claims_ipamclaim_add")
-    assert says in client.get(url, {"network": layer3.pk}).content.decode()
+    assert says in browser.get(url, {"network": layer3.pk}).content.decode()
     data = {"network": layer3.pk, "namespace": "shop", "vm": "web"}
-    assert says in client.post(url, data).context["form"].errors["network"][0]
+    assert says in browser.post(url, data).context["form"].errors["network"][0]
 
 
 def test_namespaces_are_those_that_the_user_may_see(network: Network, ippool: IPPool) -> None:
@@ -85,15 +83,14 @@ def test_namespaces_are_those_that_the_user_may_see(network: Network, ippool: IP
     }
 
 
-def test_organizations_and_environments_are_suggested() -> None:
+def test_organizations_and_environments_are_suggested(browser: Client) -> None:
     cluster = factories.cluster()
     for org, env in (("acme", "prod"), ("acme", "test"), ("globex", "prod")):
         Environment.objects.create(cluster=cluster, org=org, env=env)
-    client = people.browser()
-    assert names(client, "organizations") == ["acme", "globex"]
-    assert names(client, "environments", "\0") == []
-    assert names(client, "environments", "te") == ["test"]
-    page = client.get(reverse("admin:pools_environment_add")).content.decode()
+    assert names(browser, "organizations") == ["acme", "globex"]
+    assert names(browser, "environments", "\0") == []
+    assert names(browser, "environments", "te") == ["test"]
+    page = browser.get(reverse("admin:pools_environment_add")).content.decode()
     assert f'data-names="{reverse("admin:names", args=["organizations"])}"' in page
 
 

@@ -18,6 +18,4 @@ def definitions() -> tuple[str, ...]:
 @pytest.fixture
 def ovn(server: Any, db: None) -> Ovn:
     """The server as an observed cluster of the register."""
-    from tests.claims.networks.ovn import Ovn
-
     return Ovn(server)

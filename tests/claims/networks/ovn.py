@@ -8,9 +8,10 @@ from claims.models import NAD, Network
 from claims.networks.handlers import NetworkAttachmentDefinitions, UserDefinedNetworks
 from pools.models import Connection, Mode, PoolCIDR, ReservedRange, SyncRun
 from tests.kube import gateways
+from tests.kube.manifests import Manifest, build
+from tests.pools.conftest import Clock
 from tests.reconcile.registered import RegisteredCluster
 
-Manifest = dict[str, Any]
 SUBNET = "10.0.0.0/16"
 
 
@@ -24,20 +25,15 @@ class Ovn(RegisteredCluster):
 
     def passed(self) -> SyncRun:
         """A full pass, as a worker makes it."""
-        run = self.sync(
-            UserDefinedNetworks(resources.CLUSTER_UDN),
-            UserDefinedNetworks(resources.UDN),
-            NetworkAttachmentDefinitions(),
-        )
+        udns = [UserDefinedNetworks(kind) for kind in (resources.CLUSTER_UDN, resources.UDN)]
+        run = self.sync(*udns, NetworkAttachmentDefinitions())
         assert not run.error_code, (run.error_code, run.error)
         return run
 
     def counted(self) -> dict[str, int]:
         """Objects changed and written in a pass, of all kinds."""
-        kinds = self.passed().kinds.values()
-        return {
-            name: sum(kind[name] for kind in kinds) for name in ("changed", "written", "failed")
-        }
+        kinds, names = self.passed().kinds.values(), ("changed", "written", "failed")
+        return {name: sum(kind[name] for kind in kinds) for name in names}
 
     # --- the cluster ------------------------------------------------------------------------------
 
@@ -53,6 +49,13 @@ class Ovn(RegisteredCluster):
 
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         self.server.remove(plural, name, namespace)
+
+    def lose(self, clock: Clock, plural: str, name: str = "prod", namespace: str = "") -> None:
+        """It is gone from the cluster, and two lists lack it."""
+        self.remove(plural, name, namespace)
+        self.passed()
+        clock.advance(40)
+        self.passed()
 
     def there(self, name: str) -> Manifest:
         with gateways.to(self.server) as gateway:
@@ -72,10 +75,8 @@ class Ovn(RegisteredCluster):
         return [str(nad) for nad in NAD.objects.filter(network=self.network(name))]
 
     def subnets(self, name: str = "cluster_udn_prod", *, orphaned: bool = False) -> list[str]:
-        rows = PoolCIDR.objects.filter(
-            pool=self.network(name).pool, orphaned_at__isnull=not orphaned
-        )
-        return [str(row) for row in rows]
+        rows = PoolCIDR.objects.filter(pool=self.network(name).pool)
+        return [str(row) for row in rows.filter(orphaned_at__isnull=not orphaned)]
 
     def ranges(self, name: str = "cluster_udn_prod") -> list[tuple[str, str]]:
         rows = ReservedRange.objects.filter(pool=self.network(name).pool).order_by("first")
@@ -84,54 +85,28 @@ class Ovn(RegisteredCluster):
 
 def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -> Manifest:
     """A primary layer2 network with persistent IPs."""
-    part = {
-        "role": "Primary",
-        "subnets": list(subnets or (SUBNET,)),
-        "ipam": {"lifecycle": "Persistent"},
-        **layer2,
-    }
-    result: Manifest = {
-        "apiVersion": "k8s.ovn.org/v1",
-        "kind": "ClusterUserDefinedNetwork",
-        "metadata": {"name": name},
-        "spec": {
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
-            "network": {
-                "topology": "Layer2",
-                "layer2": {key: value for key, value in part.items() if value is not None},
-            },
-        },
-    }
-    return result | ({"status": status} if status else {})
+    part = {"role": "Primary", "subnets": list(subnets or (SUBNET,))}
+    part |= {"ipam": {"lifecycle": "Persistent"}} | layer2
+    network = {"topology": "Layer2", "layer2": {k: v for k, v in part.items() if v is not None}}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
+    spec = {"namespaceSelector": selector, "network": network}
+    parts = {"status": status} if status else {}
+    return build("k8s.ovn.org/v1", "ClusterUserDefinedNetwork", name, spec=spec, **parts)
 
 
 def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifest:
     part = {"role": "Primary", "subnets": list(subnets or (SUBNET,))}
-    return {
-        "apiVersion": "k8s.ovn.org/v1",
-        "kind": "UserDefinedNetwork",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"topology": "Layer2", "layer2": part},
-    }
+    spec = {"topology": "Layer2", "layer2": part}
+    return build("k8s.ovn.org/v1", "UserDefinedNetwork", name, namespace, spec=spec)
 
 
 def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) -> Manifest:
     """As OVN-Kubernetes makes it of `cudn()`; `type` names another plugin."""
     defaults = {
-        "cniVersion": "1.1.0",
-        "type": "ovn-k8s-cni-overlay",
-        "name": "cluster_udn_prod",
-        "netAttachDefName": f"{namespace}/{nad_name}",
-        "topology": "layer2",
-        "role": "primary",
-        "subnets": SUBNET,
-        "allowPersistentIPs": True,
-        **config,
-    }
+        "cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": "cluster_udn_prod",
+        "netAttachDefName": f"{namespace}/{nad_name}", "topology": "layer2", "role": "primary",
+        "subnets": SUBNET, "allowPersistentIPs": True, **config,
+    }  # fmt: skip
     text = config.get("config") or json.dumps({k: v for k, v in defaults.items() if v is not None})
-    return {
-        "apiVersion": "k8s.cni.cncf.io/v1",
-        "kind": "NetworkAttachmentDefinition",
-        "metadata": {"name": nad_name, "namespace": namespace},
-        "spec": {"config": text},
-    }
+    kind = "NetworkAttachmentDefinition"
+    return build("k8s.cni.cncf.io/v1", kind, nad_name, namespace, spec={"config": text})

@@ -22,8 +22,9 @@ from tests import factories, people
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
-from tests.claims.networks.ovn import Manifest, Ovn, cudn, nad
+from tests.claims.networks.ovn import Ovn, cudn, nad
 from tests.edges.api import Api
+from tests.kube.manifests import Manifest
 
 WHOLE = ip_network("10.0.0.0/22")
 
@@ -105,9 +106,8 @@ def test_a_network_that_gets_subnets_has_these_on_the_plan(network: Network) -> 
 
 def test_a_cluster_that_is_disconnected_still_uses_them(network: Network) -> None:
     worlds.entry(worlds.ippool(network), "02:00:00:00:00:01", "10.0.0.9/24")
-    connection = Connection.objects.create(
-        cluster=network.cluster, server="https://192.0.2.1:6443", due_at=database.now()
-    )
+    place = {"server": "https://192.0.2.1:6443", "due_at": database.now()}
+    connection = Connection.objects.create(cluster=network.cluster, **place)
     connections.disconnect(connection, author=factories.BY)
     assert _free() == _rest(0)
 
@@ -119,10 +119,8 @@ FIRST = "192.168.55"
 
 def _localnet(**part: Any) -> Manifest:
     created = cudn("prod")
-    created["spec"]["network"] = {
-        "topology": "Localnet",
-        "localnet": {"role": "Secondary", "physicalNetworkName": "physnet", **part},
-    }
+    localnet = {"role": "Secondary", "physicalNetworkName": "physnet", **part}
+    created["spec"]["network"] = {"topology": "Localnet", "localnet": localnet}
     return created
 
 

@@ -10,21 +10,15 @@ from claims.models import NAD, Network
 from claims.networks import networks, networks as network_names
 from pools.models import Cluster, Connection, Mode, Now, PoolCIDR
 from tests.claims import worlds
-from tests.edges.api import PROBLEM, Api
+from tests.edges.api import PROBLEM, Api, refused
 
 BLUE: dict[str, Any] = {
-    "cluster": "prod",
-    "name": "cluster_udn_blue",
-    "kind": "cudn",
-    "topology": "layer2",
-    "role": "primary",
-    "lifecycle": "Persistent",
-    "subnets": ["10.0.0.0/16", "fd00::/64"],
-    "default_gateways": ["10.0.9.1", "fd00::9"],
-    "reserved_subnets": ["10.0.1.0/24"],
-    "infrastructure_subnets": ["10.0.9.0/28", "fd00::/120"],
-    "namespaces": ["blue"],
-}
+    "cluster": "prod", "name": "cluster_udn_blue", "kind": "cudn", "topology": "layer2",
+    "role": "primary", "lifecycle": "Persistent", "subnets": ["10.0.0.0/16", "fd00::/64"],
+    "default_gateways": ["10.0.9.1", "fd00::9"], "reserved_subnets": ["10.0.1.0/24"],
+    "infrastructure_subnets": ["10.0.9.0/28", "fd00::/120"], "namespaces": ["blue"],
+}  # fmt: skip
+BARE = dict.fromkeys(("default_gateways", "reserved_subnets", "infrastructure_subnets"))
 
 
 @pytest.fixture
@@ -49,9 +43,7 @@ def names(api: Api, query: str = "") -> list[str]:
 def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
     document = create_network(api)
     assert set(document) == set(NetworkSerializer().fields) - {"namespaces"}
-    for name in ("cluster", "name", "kind", "topology", "role", "lifecycle", "subnets"):
-        assert document[name] == BLUE[name]
-    for name in ("default_gateways", "reserved_subnets", "infrastructure_subnets"):
+    for name in BLUE.keys() - {"namespaces"}:
         assert document[name] == BLUE[name]
     assert (document["namespace"], document["nads"], document["applied"]) == ("", [], False)
     assert (document["static_vms"]["ok"], document["static_vms"]["reasons"]) == (True, [])
@@ -66,14 +58,11 @@ def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
     ("changes", "codes"),
     [
         ({"lifecycle": None}, ["not_persistent"]),
-        ({"role": "secondary", "default_gateways": None, "reserved_subnets": None,
-          "infrastructure_subnets": None}, ["not_primary"]),
-        ({"topology": "layer3", "lifecycle": None, "default_gateways": None,
-          "reserved_subnets": None, "infrastructure_subnets": None},
-         ["not_layer2", "not_persistent"]),
+        ({"role": "secondary"} | BARE, ["not_primary"]),
+        ({"topology": "layer3", "lifecycle": None} | BARE, ["not_layer2", "not_persistent"]),
         ({"kind": "udn", "name": "shop_blue", "namespace": "shop", "namespaces": None}, []),
     ],
-)  # fmt: skip
+)
 def test_results(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
     static_vms = create_network(api, **changes)["static_vms"]
     assert [reason["code"] for reason in static_vms["reasons"]] == codes
@@ -108,7 +97,7 @@ BAD = {
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("changes", "field", "code"), BAD.values(), ids=BAD.keys())
 def test_bad_input(api: Api, changes: dict[str, Any], field: str, code: str) -> None:
-    answer = api("POST", "networks/", {**BLUE, **changes})
+    answer = api("POST", "networks/", BLUE | changes)
     assert answer.status_code == 400
     assert set(answer.json()) == PROBLEM
     assert (field, code) in [(error["field"], error["code"]) for error in answer.json()["errors"]]
@@ -116,25 +105,22 @@ def test_bad_input(api: Api, changes: dict[str, Any], field: str, code: str) -> 
 
 
 def test_a_body_that_says_nothing(api: Api) -> None:
-    answer = api("POST", "networks/", {})
-    assert (answer.status_code, answer.json()["code"]) == (400, "object_expected")
+    refused(api("POST", "networks/", {}), 400, "object_expected")
 
 
 def test_the_same_key_gives_the_same_network(api: Api) -> None:
     first = api("POST", "networks/", BLUE, Idempotency_Key="k")
     again = api("POST", "networks/", BLUE, Idempotency_Key="k")
     assert (first.status_code, again.json()) == (201, first.json())
-    twice = api("POST", "networks/", BLUE)
-    assert (twice.status_code, twice.json()["code"]) == (409, "already_exists")
+    refused(api("POST", "networks/", BLUE), 409, "already_exists")
 
 
 def test_applying_needs_a_managed_cluster(api: Api) -> None:
-    answer = api("POST", "networks/", {**BLUE, "applied": True})
-    assert (answer.status_code, answer.json()["code"]) == (409, "not_managed")
+    refused(api("POST", "networks/", BLUE | {"applied": True}), 409, "not_managed")
     cluster = Cluster.objects.get()
     Connection.objects.create(cluster=cluster, server="https://x", mode=Mode.MANAGED, due_at=Now())
-    wrong = api("POST", "networks/", {**BLUE, "applied": True, "name": "blue"})
-    assert (wrong.status_code, wrong.json()["code"]) == (400, "logical_name")
+    wrong = api("POST", "networks/", BLUE | {"applied": True, "name": "blue"})
+    refused(wrong, 400, "logical_name")
     assert create_network(api, applied=True)["applied"] is True
 
 
@@ -146,8 +132,7 @@ def test_changes(api: Api) -> None:
     assert changed.json()["description"] == "for the move"
     assert changed.json()["namespace_selector"]["matchExpressions"][0]["values"] == ["a", "b"]
     for body in ({"subnets": ["10.0.0.0/15"]}, {"name": "x"}, {"cluster": "other"}):
-        refused = api("PATCH", path, body)
-        assert (refused.status_code, refused.json()["code"]) == (409, "immutable_in_use")
+        refused(api("PATCH", path, body), 409, "immutable_in_use")
     assert api("PATCH", path, {"id": 7}).json()["code"] == "read_only_field"
     assert api("PATCH", path, {"description": "\u0000"}).status_code == 400
 
@@ -157,8 +142,7 @@ def test_what_the_cluster_decides(api: Api) -> None:
     Network.objects.update(follows_cluster=True, uid="u")
     path = f"networks/{document['id']}/"
     for method, body in (("PATCH", {"subnets": []}), ("DELETE", None)):
-        answer = api(method, path, body)
-        assert (answer.status_code, answer.json()["code"]) == (409, "cluster_decides")
+        refused(api(method, path, body), 409, "cluster_decides")
     assert api("PATCH", path, {"description": "d"}).status_code == 200
 
 
@@ -166,9 +150,8 @@ def test_deleting(api: Api) -> None:
     document = create_network(api)
     ippool = worlds.ippool(Network.objects.get())
     path = f"networks/{document['id']}/"
-    answer = api("DELETE", path)
-    assert (answer.status_code, answer.json()["code"]) == (409, "network_in_use")
-    assert "the IPPool blue" in answer.json()["detail"]
+    problem = refused(api("DELETE", path), 409, "network_in_use")
+    assert "the IPPool blue" in problem["detail"]
     ippool.delete()
     assert api("DELETE", path).status_code == 204
     assert api("GET", path).status_code == 404
@@ -191,13 +174,12 @@ def test_the_manifest(api: Api) -> None:
 @pytest.mark.exhaustive
 def test_filters(api: Api) -> None:
     blue = create_network(api)
-    create_network(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
-         default_gateways=None, reserved_subnets=None, infrastructure_subnets=None)  # fmt: skip
+    red = {"name": "cluster_udn_red", "subnets": ["10.8.0.0/16", "fd08::/64"], "lifecycle": None}
+    create_network(api, **red, **BARE)
     create_network(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
     network_names.get_or_create(Cluster.objects.get().pk, "mentioned")
-    NAD.objects.create(
-        network_id=blue["id"], namespace="team", name="blue", allow_persistent_ips=True
-    )
+    nad = {"namespace": "team", "name": "blue", "allow_persistent_ips": True}
+    NAD.objects.create(network_id=blue["id"], **nad)
     every = ["cluster_udn_blue", "cluster_udn_red", "shop_net"]
     for query, expected in {
         "": every,
@@ -242,9 +224,8 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
             network.refresh_from_db()
             network.nads.all().delete()
             for number, allowed in enumerate(nads):
-                NAD.objects.create(
-                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=allowed
-                )
+                names = {"namespace": "a", "name": f"n{number}"}
+                network.nads.create(**names, allow_persistent_ips=allowed)
             result = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
             assert result is networks.static_vm_check(network).ok, (nads, value)
 
@@ -253,28 +234,15 @@ def test_fit_for_the_database_is_that_of_python(api: Api) -> None:
 def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
     blue, red = create_network(api), create_network(api, name="cluster_udn_red")
     for network, space in ((blue, "mine"), (blue, "theirs"), (red, "theirs")):
-        NAD.objects.create(
-            network_id=network["id"],
-            namespace=space,
-            name="n",
-            allow_persistent_ips=space != "mine",
-        )
+        nad = {"namespace": space, "name": "n", "allow_persistent_ips": space != "mine"}
+        NAD.objects.create(network_id=network["id"], **nad)
     owner = worlds.owner(Cluster.objects.get(), "mine")
     (result,) = owner("GET", "networks/").json()["results"]
-    assert (result["name"], [nad["namespace"] for nad in result["nads"]]) == (
-        "cluster_udn_blue",
-        ["mine"],
-    )
+    assert result["name"] == "cluster_udn_blue"
+    assert [nad["namespace"] for nad in result["nads"]] == ["mine"]
     assert (result["pool"], result["namespace_selector"], result["conditions"]) == (None, None, [])
     assert [reason["code"] for reason in result["static_vms"]["reasons"]] == ["nad_not_persistent"]
     assert names(owner, "static_vms=true") == names(owner, "namespace=theirs") == []
-    absent = owner("GET", "networks/999999/")
-    foreign = owner("GET", f"networks/{red['id']}/")
-    assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
-    assert owner("GET", f"networks/{red['id']}/manifest/").status_code == 404
-    assert owner("GET", f"networks/{blue['id']}/manifest/").status_code == 403
-    assert owner("POST", "networks/", BLUE).status_code == 403
-    assert owner("DELETE", f"networks/{blue['id']}/").status_code == 403
 
 
 @pytest.mark.exhaustive
@@ -290,12 +258,8 @@ def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
 def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
     document = create_network(api, nads=[{"namespace": "blue", "name": "blue"}])
     (nad,) = document["nads"]
-    assert nad == {
-        "namespace": "blue",
-        "name": "blue",
-        "role": "primary",
-        "allow_persistent_ips": True,
-    }
+    names = {"namespace": "blue", "name": "blue"}
+    assert nad == names | {"role": "primary", "allow_persistent_ips": True}
     path = f"networks/{document['id']}/"
     changed = api("PATCH", path, {"nads": [{"namespace": "red", "name": "blue"}]}).json()
     assert [nad["namespace"] for nad in changed["nads"]] == ["red"]
@@ -304,8 +268,7 @@ def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
     NAD.objects.update(uid="u1")  # the cluster tells of it now
     assert len(api("PATCH", path, {"nads": []}).json()["nads"]) == 1
     Network.objects.update(follows_cluster=True)
-    refused = api("PATCH", path, {"nads": [{"namespace": "blue", "name": "blue"}]})
-    assert (refused.status_code, refused.json()["code"]) == (409, "cluster_decides")
+    refused(api("PATCH", path, {"nads": [names]}), 409, "cluster_decides")
 
 
 def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:

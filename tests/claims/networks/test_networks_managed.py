@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from claims.address_index import index
 from claims.core import resources
 from claims.core.networks.rules import render_selector
 from claims.core.networks.udn import UDN
@@ -23,18 +24,10 @@ BY = factories.BY
 
 
 def desired_udn(name: str = "prod", **more: Any) -> UDN:
-    return UDN(
-        name=f"cluster_udn_{name}",
-        kind="cudn",
-        object_name=name,
-        topology="layer2",
-        role="primary",
-        ipam_mode="Enabled",
-        lifecycle="Persistent",
-        subnets=more.pop("subnets", (SUBNET,)),
-        namespace_selector=render_selector(["blue"]),
-        **more,
-    )
+    values = {"topology": "layer2", "role": "primary", "ipam_mode": "Enabled"}
+    values |= {"lifecycle": "Persistent", "subnets": (SUBNET,), **more}
+    selector = render_selector(["blue"])
+    return UDN(f"cluster_udn_{name}", "cudn", name, namespace_selector=selector, **values)
 
 
 def make(ovn: Ovn, **more: Any) -> Network:
@@ -44,23 +37,15 @@ def make(ovn: Ovn, **more: Any) -> Network:
 
 def test_it_is_written_once(ovn: Ovn) -> None:
     ovn.write_networks()
-    created = make(
-        ovn, applied=True, default_gateways=("10.0.0.9",), reserved_subnets=("10.0.1.0/24",)
-    )
+    more = {"default_gateways": ("10.0.0.9",), "reserved_subnets": ("10.0.1.0/24",)}
+    created = make(ovn, applied=True, **more)
     assert ovn.subnets() == [SUBNET]
     assert ovn.counted()["written"] == 1
     spec = ovn.there("prod")["spec"]
     assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
-    assert spec["network"] == {
-        "topology": "Layer2",
-        "layer2": {
-            "role": "Primary",
-            "subnets": [SUBNET],
-            "defaultGatewayIPs": ["10.0.0.9"],
-            "reservedSubnets": ["10.0.1.0/24"],
-            "ipam": {"lifecycle": "Persistent"},
-        },
-    }
+    part = {"role": "Primary", "subnets": [SUBNET], "ipam": {"lifecycle": "Persistent"}}
+    part |= {"defaultGatewayIPs": ["10.0.0.9"], "reservedSubnets": ["10.0.1.0/24"]}
+    assert spec["network"] == {"topology": "Layer2", "layer2": part}
     for _ in range(2):
         assert ovn.counted()["written"] == 0
     network = ovn.network()
@@ -103,10 +88,7 @@ def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Cloc
     ovn.write_networks()
     make(ovn, applied=True)
     ovn.passed()
-    ovn.remove("clusteruserdefinednetworks", "prod")
-    ovn.passed()
-    clock.advance(40)
-    ovn.passed()
+    ovn.lose(clock, "clusteruserdefinednetworks")
     ovn.passed()
     assert ovn.there("prod")
     assert ovn.network().gone_at is None
@@ -160,8 +142,6 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     with pytest.raises(errors.NetworkInUse, match=r"the IPPool blue .*1 IPAMClaim \(blue/one"):
         networks.delete(ovn.network(), author=BY)
     ippool.delete()
-    from claims.address_index import index
-
     index.remove(claims=[claim.pk])
     claim.delete()
     pool = ovn.network().pool
@@ -172,27 +152,18 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     factories.give_back(block)
     networks.delete(ovn.network(), author=BY)
     assert (ovn.names(), Pool.objects.count()) == ([], 0)
-    assert [
-        address_space.name for address_space in AddressSpace.objects.filter(cluster=ovn.cluster)
-    ] == [""]
+    assert AddressSpace.objects.get(cluster=ovn.cluster).name == ""
 
 
 @pytest.mark.exhaustive
 def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:
     ovn.follow(cudn(), nad())
-    with pytest.raises(
-        errors.ClusterDecides, match="kubectl delete clusteruserdefinednetwork prod"
-    ):
+    command = "kubectl delete clusteruserdefinednetwork prod"
+    with pytest.raises(errors.ClusterDecides, match=command):
         networks.delete(ovn.network(), author=BY)
-    ovn.remove("clusteruserdefinednetworks", "prod")
-    ovn.passed()
-    clock.advance(40)
-    ovn.passed()
+    ovn.lose(clock, "clusteruserdefinednetworks")
     with pytest.raises(errors.NetworkInUse, match="1 network attachment definition"):
         networks.delete(ovn.network(), author=BY)
-    ovn.remove("network-attachment-definitions", "prod", "default")
-    ovn.passed()
-    clock.advance(40)
-    ovn.passed()
+    ovn.lose(clock, "network-attachment-definitions", namespace="default")
     networks.delete(ovn.network(), author=BY)
     assert ovn.names() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import ip_network
 
 import pytest
@@ -36,11 +37,8 @@ def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
     assert ovn.counted() == {"changed": 2, "written": 0, "failed": 0}
     network = ovn.network()
     assert (network.kind, network.object_name, network.follows_cluster) == ("cudn", "prod", True)
-    assert (network.topology, network.role, network.lifecycle) == (
-        "layer2",
-        "primary",
-        "Persistent",
-    )
+    values = (network.topology, network.role, network.lifecycle)
+    assert values == ("layer2", "primary", "Persistent")
     assert (network.subnets, network.mtu) == ([SUBNET, "fd00::/64"], 1400)
     assert network.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
     assert ovn.nads() == ["default/prod"]
@@ -123,14 +121,9 @@ def test_what_people_reserved_stays(ovn: Ovn) -> None:
     assert pool is not None
     factories.reserve(pool, "10.0.1.128-10.0.2.10")
     ovn.follow(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
-    assert [span for span, _ in _spans(pool)] == [
+    assert [*map(str, pool.reserved_ranges.order_by("first"))] == [
         "10.0.0.1-10.0.0.1", "10.0.0.2-10.0.0.2", "10.0.1.0-10.0.1.127", "10.0.1.128-10.0.2.10",
     ]  # fmt: skip
-
-
-def _spans(pool: Pool) -> list[tuple[str, str]]:
-    rows = pool.reserved_ranges.order_by("first")
-    return [(str(row), row.reason) for row in rows]
 
 
 @pytest.mark.exhaustive
@@ -238,15 +231,9 @@ def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
     assert ovn.nads("tenant") == ["default/a", "default/b"]
     assert networks.static_vm_check(network).ok
     assert ovn.findings() == [("nad_differs", "default/b")]
-    ovn.remove(NADS, "a", "default")
-    ovn.passed()
-    clock.advance(40)
-    ovn.passed()
+    ovn.lose(clock, NADS, "a", "default")
     assert (ovn.network("tenant").object_name, ovn.subnets("tenant")) == ("b", ["10.9.0.0/16"])
-    ovn.remove(NADS, "b", "default")
-    ovn.passed()
-    clock.advance(40)
-    ovn.passed()
+    ovn.lose(clock, NADS, "b", "default")
     assert ovn.network("tenant").gone_at is not None
     assert (ovn.subnets("tenant"), ovn.findings()) == ([], [])
 
@@ -257,6 +244,24 @@ def test_foreign_ones_are_left_alone(ovn: Ovn) -> None:
     ovn.follow(nad("prod", type="macvlan", name="tenant"))
     assert (ovn.nads("tenant"), ovn.problems()) == ([], {})
     assert ovn.network("tenant").gone_at is not None
+
+
+def test_a_list_of_one_plugin_makes_a_network_and_a_chain_does_not(ovn: Ovn) -> None:
+    """As OVN-Kubernetes reads a conflist; the network is called as the list."""
+    config = json.loads(nad("a", name="tenant")["spec"]["config"])
+    del config["name"]
+    chain = {"cniVersion": "1.1.0", "name": "chain", "plugins": [config, {"type": "tuning"}]}
+    alone = chain | {"name": "tenant", "plugins": [config]}
+    odd = chain | {"plugins": [None]}
+    ovn.follow(
+        *(
+            nad(name, config=json.dumps(text))
+            for name, text in {"a": alone, "b": chain, "c": odd}.items()
+        )
+    )
+    assert (ovn.names(), ovn.nads("tenant")) == (["tenant"], ["default/a"])
+    assert ovn.subnets("tenant") == [SUBNET]
+    assert ovn.problems() == {"c": "observed_object_invalid"}
 
 
 def test_a_broken_one_is_its_own_problem(ovn: Ovn) -> None:
@@ -292,16 +297,10 @@ def test_a_nad_by_hand_that_takes_the_name_of_a_udn(ovn: Ovn) -> None:
 
 def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
     ovn.put(cudn())
-    conditions = [
-        {
-            "type": kind,
-            "status": status,
-            "reason": "SyncError",
-            "message": "no such label",
-            "lastTransitionTime": "2026-11-20T00:00:00Z",
-        }
-        for kind, status in (("NetworkCreated", "False"), ("NetworkAllocationSucceeded", "True"))
-    ]
+    states = (("NetworkCreated", "False"), ("NetworkAllocationSucceeded", "True"))
+    why = {"reason": "SyncError", "message": "no such label"}
+    why["lastTransitionTime"] = "2026-11-20T00:00:00Z"
+    conditions = [{"type": kind, "status": status} | why for kind, status in states]
     ovn.follow(cudn(status={"conditions": conditions}))
     assert ovn.network().conditions == conditions
     assert ovn.findings() == [("network_not_created", "cluster_udn_prod")]

@@ -7,22 +7,19 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.core.networks.udn import UDN
-from claims.models import NAD, Membership, Network
+from claims.models import NAD, Network
 from claims.networks import networks
-from pools.models import Cluster, Connection, Mode, Now
+from pools.models import Connection, Mode, Now
 from tests import people
 from tests.claims import worlds
-from tests.edges.api import user
 
 LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
 
 
 def network(name: str = "blue", **more: Any) -> Network:
     values = {"lifecycle": "Persistent", "subnets": ("10.0.0.0/16", "fd00::/64")} | more
-    expected = UDN(
-        f"cluster_udn_{name}", "cudn", name, topology="layer2", role="primary",
-        ipam_mode="Enabled", **values,
-    )  # fmt: skip
+    values |= {"topology": "layer2", "role": "primary", "ipam_mode": "Enabled"}
+    expected = UDN(f"cluster_udn_{name}", "cudn", name, **values)
     return networks.create_network(worlds.cluster(), expected, author=worlds.BY)
 
 
@@ -34,19 +31,11 @@ def text(client: Client, url: str, **query: str) -> str:
 
 def typed(**changes: Any) -> dict[str, Any]:
     defaults = {
-        "cluster": str(worlds.cluster().pk),
-        "kind": "cudn",
-        "object_name": "blue",
-        "namespaces": "shop\n",
-        "topology": "layer2",
-        "role": "primary",
-        "lifecycle": "Persistent",
-        "subnets": " 10.0.0.0/16 \n",
-        "default_gateways": "10.0.9.1",
-        "reserved_subnets": "10.0.1.0/24\n10.0.2.0/24",
-        "mtu": "1400",
-        "description": "for the move",
-    }
+        "cluster": str(worlds.cluster().pk), "kind": "cudn", "object_name": "blue",
+        "namespaces": "shop\n", "topology": "layer2", "role": "primary", "lifecycle": "Persistent",
+        "subnets": " 10.0.0.0/16 \n", "default_gateways": "10.0.9.1", "mtu": "1400",
+        "reserved_subnets": "10.0.1.0/24\n10.0.2.0/24", "description": "for the move",
+    }  # fmt: skip
     return {**defaults, **changes}
 
 
@@ -69,20 +58,17 @@ def test_the_list(browser: Client) -> None:
     assert "only-mentioned" not in page
     assert "not Persistent" in page, "why not, on hover"
     assert "only-mentioned" in text(browser, LIST, known="false")
-    for query, observed in (
-        ({"static": "yes"}, "cluster_udn_blue"),
-        ({"static": "no"}, "cluster_udn_red"),
-        ({"q": "_red"}, "cluster_udn_red"),
+    for query, names in (
+        ({"static": "yes"}, ("blue", "red")),
+        ({"static": "no"}, ("red", "blue")),
+        ({"q": "_red"}, ("red", "blue")),
     ):
         page = text(browser, LIST, **query)
-        other = {"cluster_udn_blue": "cluster_udn_red", "cluster_udn_red": "cluster_udn_blue"}[
-            observed
-        ]
-        assert observed in page
-        assert other not in page
+        assert f"cluster_udn_{names[0]}" in page
+        assert f"cluster_udn_{names[1]}" not in page
     assert "cluster_udn_blue" in text(browser, LIST, q="10.0.7.7", kind="cudn")
     export = reverse("admin:claims_network_export")
-    assert b"cluster_udn_red" in b"".join(browser.get(export).streaming_content)  # type: ignore[arg-type]
+    assert b"cluster_udn_red" in browser.get(export).getvalue()
 
 
 @pytest.mark.exhaustive
@@ -104,11 +90,8 @@ def test_one_network(browser: Client) -> None:
     assert "10.0.0.0/26" in text(browser, place, map="10.0.0.0/16")
     for name in ("edit", "delete"):
         text(browser, reverse(f"admin:claims_network_{name}", args=[blue.pk]))
-    subnets = {
-        "infrastructure_subnets": ["10.0.2.0/28"],
-        "exclude_subnets": ["10.0.3.0/28"],
-        "join_subnets": ["100.99.0.0/16"],
-    }
+    subnets = {"infrastructure_subnets": ["10.0.2.0/28"], "exclude_subnets": ["10.0.3.0/28"]}
+    subnets["join_subnets"] = ["100.99.0.0/16"]
     Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3", **subnets)
     page = text(browser, place)
     for words in ("Infrastructure", "10.0.2.0/28", "Excluded", "10.0.3.0/28", "100.99.0.0/16"):
@@ -134,11 +117,8 @@ def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     done = browser.post(ADD, typed(_confirmed="1"))
     created = Network.objects.get()
     assert done["Location"] == reverse("admin:claims_network_change", args=[created.pk])
-    assert (created.name, created.mtu, created.default_gateways) == (
-        "cluster_udn_blue",
-        1400,
-        ["10.0.9.1"],
-    )
+    assert (created.name, created.mtu) == ("cluster_udn_blue", 1400)
+    assert created.default_gateways == ["10.0.9.1"]
     assert created.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
     twice = browser.post(ADD, typed()).content.decode()
     assert "already has a network cluster_udn_blue" in twice
@@ -178,13 +158,10 @@ def test_errors_stand_beside_the_field(
 
 
 def test_applying_says_what_is_written(browser: Client) -> None:
-    Connection.objects.create(
-        cluster=worlds.cluster(), server="https://x", mode=Mode.MANAGED, due_at=Now()
-    )
-    assert (
-        "Manifest that Cadastre writes to prod"
-        in browser.post(ADD, typed(applied="on")).content.decode()
-    )
+    managed = {"server": "https://x", "mode": Mode.MANAGED, "due_at": Now()}
+    Connection.objects.create(cluster=worlds.cluster(), **managed)
+    preview = browser.post(ADD, typed(applied="on")).content.decode()
+    assert "Manifest that Cadastre writes to prod" in preview
     browser.post(ADD, typed(applied="on", _confirmed="1"))
     created = Network.objects.get()
     assert created.applied
@@ -211,38 +188,14 @@ def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner", ""])
-def test_roles(role: str) -> None:
+def test_a_vm_owner_sees_their_part_of_it() -> None:
     created = network()
     NAD.objects.create(network=created, namespace="mine", name="n", allow_persistent_ips=True)
     NAD.objects.create(network=created, namespace="theirs", name="n", allow_persistent_ips=True)
-    foreign = network("red")
-    person = user(role or "viewer", is_staff=True)
-    if not role:
-        person.groups.clear()
-    cluster = Cluster.objects.get()
-    Membership.objects.create(user=person, cluster=cluster, namespaces=["mine"])
-    client = people.signed_in(person)
+    network("red")
+    client = people.signed_in(worlds.owner(created.cluster, "mine").user)
     place = reverse("admin:claims_network_change", args=[created.pk])
-    statuses = [
-        client.get(url).status_code
-        for url in (
-            LIST, place, reverse("admin:claims_network_change", args=[foreign.pk]), ADD,
-            reverse("admin:claims_network_edit", args=[created.pk]),
-            reverse("admin:claims_network_delete", args=[created.pk]),
-        )
-    ]  # fmt: skip
-    assert (
-        statuses
-        == {
-            "viewer": [200, 200, 200, 403, 403, 403],
-            "operator": [200] * 6,
-            "vm-owner": [200, 200, 404, 403, 403, 403],
-            "": [403] * 6,
-        }[role]
-    )
-    if role == "vm-owner":
-        page = text(client, LIST) + text(client, place)
-        assert "mine" in page
-        for hidden in ("theirs", "cluster_udn_red", "namespaceSelector", "cad-map"):
-            assert hidden not in page
+    page = text(client, LIST) + text(client, place)
+    assert "mine" in page
+    for hidden in ("theirs", "cluster_udn_red", "namespaceSelector", "cad-map"):
+        assert hidden not in page

@@ -11,17 +11,16 @@ from pools.register import pools
 from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
-from tests.claims.networks.ovn import Manifest, Ovn, nad
+from tests.claims.networks.ovn import Ovn, nad
 from tests.edges.api import Api, holder, refused
+from tests.kube.manifests import Manifest
 
 C = "02:00:00:00:00:0c"
 
 
 @pytest.fixture
 def left_network(ovn: Ovn) -> Network:
-    for name in ("left", "right"):
-        ovn.put(localnet(name))
-    ovn.passed()
+    ovn.follow(localnet("left"), localnet("right"))
     Pool.objects.update(cooldown_seconds=0)
     return ovn.network("left")
 
@@ -104,9 +103,8 @@ def test_an_entry_is_told_who_has_it(left_network: Network) -> None:
 
 def test_imports_neither_take_nor_draw_it(left_network: Network) -> None:
     worlds.claim(left_network, "a", "10.77.0.1/24", namespace="default")
-    draft = drafts.draft(
-        other(), drafts.row("b", B, "10.77.0.1"), drafts.row("c", C), namespace="default"
-    )
+    rows = drafts.row("b", B, "10.77.0.1"), drafts.row("c", C)
+    draft = drafts.draft(other(), *rows, namespace="default")
     assert drafts.statuses(draft)[1] == ("conflict", {"duplicate_ip"})
     row = Api()("PATCH", f"imports/{draft.pk}/rows/2/", {"free_address": True}).json()
     assert row["ips"] == ["10.77.0.2/24"]
@@ -163,9 +161,7 @@ def duplicates() -> set[str]:
 
 @pytest.mark.exhaustive
 def test_one_address_on_both_is_a_duplicate(ovn: Ovn) -> None:
-    for name in ("left", "right"):
-        ovn.put(localnet(name))
-    ovn.passed()
+    ovn.follow(localnet("left"), localnet("right"))
     (finding,) = Finding.objects.filter(code="shared_segment")
     assert "left and right are one segment" in finding.message
     assert SUBNET in finding.message

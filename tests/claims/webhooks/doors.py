@@ -33,18 +33,12 @@ def bring(network: Network, namespace: str = "blue", **fields: Any) -> NAD:
 
 def see(cluster: Cluster, manifest: Manifest, uid: str = "") -> ObservedObject:
     """As the watch has seen it."""
+    kind, metadata = manifest["kind"], manifest["metadata"]
     return ObservedObject.objects.create(
-        cluster=cluster,
-        kind=manifest["kind"],
-        api_version=manifest["apiVersion"],
-        namespace=manifest["metadata"]["namespace"],
-        name=manifest["metadata"]["name"],
-        uid=uid or f"{manifest['kind']}-{manifest['metadata']['name']}",
-        resource_version="1",
-        manifest=manifest,
-        first_seen_at=Now(),
-        changed_at=Now(),
-    )
+        cluster=cluster, kind=kind, api_version=manifest["apiVersion"], resource_version="1",
+        namespace=metadata["namespace"], name=metadata["name"], uid=uid or f"{kind}-{metadata['name']}",
+        manifest=manifest, first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
 
 
 def review(new: Manifest, old: Manifest | None = None, **request: Any) -> Manifest:
@@ -52,21 +46,14 @@ def review(new: Manifest, old: Manifest | None = None, **request: Any) -> Manife
     kind = {"group": group, "version": version, "kind": new["kind"]}
     resource = {"group": group, "version": version, "resource": plural}
     body = {
-        "uid": UID,
-        "kind": kind,
-        "resource": resource,
-        "requestKind": kind,
-        "requestResource": resource,
-        "name": new["metadata"].get("name", ""),
-        "namespace": "blue",
+        "uid": UID, "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
+        "name": new["metadata"].get("name", ""), "namespace": "blue",
         "operation": "CREATE" if old is None else "UPDATE",
         "userInfo": {"username": "system:serviceaccount:kubevirt:kubevirt-controller"},
-        "object": new,
-        "oldObject": old,
-        "dryRun": False,
-        **request,
-    }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body}
+        "object": new, "oldObject": old, "dryRun": False,
+    }  # fmt: skip
+    head = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+    return head | {"request": body | request}
 
 
 class Door:

@@ -11,13 +11,15 @@ from django.test.utils import CaptureQueriesContext
 from claims.core import ippool
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.entries import ippool_writes
-from claims.models import Decision, Entry, IPPool, Network, NetworkSettings
+from claims.models import NAD, Decision, Entry, IPPool, Network, NetworkSettings
+from pools.models import Now
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see, world
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
 
 OTHER = "02:00:00:00:00:99"
 VMI = "VirtualMachineInstance"
+INFRASTRUCTURE = {"infrastructure_subnets": ["10.0.9.0/28"]}
 
 
 def _element(stored: Manifest) -> Any:
@@ -35,16 +37,8 @@ def _code() -> str:
     [
         ("10.0.0.2", {}, "the management port of the network"),
         ("10.0.0.1", {"default_gateways": ["10.0.0.2"]}, "the management port of the network"),
-        (
-            "10.0.9.5",
-            {"infrastructure_subnets": ["10.0.9.0/28"]},
-            "in the infrastructure subnet 10.0.9.0/28",
-        ),
-        (
-            "10.0.9.0",
-            {"infrastructure_subnets": ["10.0.9.0/28"]},
-            "the gateway of the network",
-        ),
+        ("10.0.9.5", INFRASTRUCTURE, "in the infrastructure subnet 10.0.9.0/28"),
+        ("10.0.9.0", INFRASTRUCTURE, "the gateway of the network"),
         ("10.0.9.5", {"exclude_subnets": ["10.0.9.0/28"]}, "in the excluded subnet 10.0.9.0/28"),
     ],
 )
@@ -81,9 +75,8 @@ def test_by_the_mac_of_the_vmi_of_the_pod(pool: IPPool, door: Door) -> None:
 
 def test_by_the_mac_that_the_pod_asks_for(pool: IPPool, door: Door) -> None:
     worlds.entry(pool, OTHER, "10.0.0.9/16")
-    asking = pod(
-        "another", annotations={DEFAULT_NETWORK: f'[{{"name":"default","mac":"{OTHER}"}}]'}
-    )
+    element = f'[{{"name":"default","mac":"{OTHER}"}}]'
+    asking = pod("another", annotations={DEFAULT_NETWORK: element})
     assert _element(door.mutated(asking))["ips"] == ["10.0.0.9/16"]
     see(door.cluster, vm_manifest("another", mac=None))
     assert _element(door.mutated(asking))["ips"] == ["10.0.0.9/16"]
@@ -91,9 +84,8 @@ def test_by_the_mac_that_the_pod_asks_for(pool: IPPool, door: Door) -> None:
 
 
 def test_the_request_of_a_claim_and_what_it_was_granted(pool: IPPool, door: Door) -> None:
-    ipamclaim = worlds.claim(
-        pool.network, "another", mac=OTHER, ips_requested=["10.0.0.7/16"], name="another.net"
-    )
+    asks = {"mac": OTHER, "ips_requested": ["10.0.0.7/16"]}
+    ipamclaim = worlds.claim(pool.network, "another", **asks, name="another.net")
     element = _element(door.mutated(pod("another")))
     assert (element["mac"], element["ips"]) == (OTHER, ["10.0.0.7/16"])
     assert element["ipam-claim-reference"] == "another.net"
@@ -104,12 +96,9 @@ def test_the_request_of_a_claim_and_what_it_was_granted(pool: IPPool, door: Door
 
 def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     """It stands in the object, and the register could not take it in."""
-    parsed = ippool.ParsedIPPool(
-        pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
-    )
-    ippool_writes.upsert_ippool(
-        pool.cluster, parsed, uid="u", register_decides=False, author=worlds.BY
-    )
+    parsed = ippool.ParsedIPPool(pool.name, pool.network.name, ((OTHER, ["10.9.0.5/16"]),))
+    values = {"uid": "u", "register_decides": False}
+    ippool_writes.upsert_ippool(pool.cluster, parsed, **values, author=worlds.BY)
     see(door.cluster, vm_manifest(mac=OTHER))
     response = door.ask(pod())
     assert "patch" not in response
@@ -117,23 +106,18 @@ def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     assert "10.9.0.5 is in none of the network's subnets (10.0.0.0/16)" in response["warnings"][0]
 
 
-def _leave(pool: IPPool, what: str) -> None:
-    """Take away what the addresses of the VM depend on."""
-    if what == "nad":
-        pool.network.nads.update(role="secondary")
-    elif what == "network":
-        Network.objects.filter(pk=pool.network_id).update(gone_at=pool.created_at)
-    else:
-        IPPool.objects.filter(pk=pool.pk).update(gone_at=pool.created_at)
-
-
 @pytest.mark.parametrize(
-    ("what", "code"), [("nad", "nad_missing"), ("network", "nad_missing"), ("ippool", "no_entry")]
+    ("model", "values", "code"),
+    [
+        (NAD, {"role": "secondary"}, "nad_missing"),
+        (Network, {"gone_at": Now()}, "nad_missing"),
+        (IPPool, {"gone_at": Now()}, "no_entry"),
+    ],
 )
 def test_what_is_gone_or_not_primary_gives_no_address(
-    pool: IPPool, door: Door, what: str, code: str
+    door: Door, model: Any, values: Manifest, code: str
 ) -> None:
-    _leave(pool, what)
+    model.objects.update(**values)
     assert "patch" not in door.ask(pod())
     assert _code() == code
 
@@ -161,11 +145,8 @@ def test_other_pods(door: Door, labels: Manifest) -> None:
 
 
 def test_by_the_settings_of_the_cluster(door: Door) -> None:
-    settings = NetworkSettings.objects.create(
-        cluster=door.cluster,
-        default_nad_namespace="openshift-ovn-kubernetes",
-        default_nad_name="other",
-    )
+    nad = {"default_nad_namespace": "openshift-ovn-kubernetes", "default_nad_name": "other"}
+    settings = NetworkSettings.objects.create(cluster=door.cluster, **nad)
     element = _element(door.mutated(pod()))
     assert (element["namespace"], element["name"]) == ("openshift-ovn-kubernetes", "other")
     settings.annotation = "addresses"
@@ -238,17 +219,12 @@ def test_a_claim_of_the_vm_whatever_its_name(pool: IPPool, door: Door) -> None:
     """One called after the network, beside that of ipam-extensions; and an odd one alone."""
     see(door.cluster, vm_manifest("another", mac=OTHER))
     worlds.claim(pool.network, "another", name="another.podnet", uid="a")
-    imported = worlds.claim(
-        pool.network, "another", ips_requested=["10.0.0.7/16"], name="another.odd-name", uid="b"
-    )
-    element = _element(door.mutated(pod("another")))
-    assert (element["ips"], element["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.podnet")
-    type(imported).objects.filter(name="another.podnet").delete()
-    element = _element(door.mutated(pod("another")))
-    assert (element["ips"], element["ipam-claim-reference"]) == (
-        ["10.0.0.7/16"],
-        "another.odd-name",
-    )
+    odd = {"ips_requested": ["10.0.0.7/16"], "name": "another.odd-name"}
+    imported = worlds.claim(pool.network, "another", **odd, uid="b")
+    for name in ("another.podnet", "another.odd-name"):
+        element = _element(door.mutated(pod("another")))
+        assert (element["ips"], element["ipam-claim-reference"]) == (["10.0.0.7/16"], name)
+        type(imported).objects.filter(name="another.podnet").delete()
 
 
 # --- VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings
@@ -284,12 +260,7 @@ def test_bare_addresses(vm_door: Door, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
 def test_the_element_of_the_proposal(vm_door: Door, kind: str) -> None:
     NetworkSettings.objects.update(annotation="default-network")
-    element = {
-        "name": "default",
-        "namespace": "ovn-kubernetes",
-        "mac": MAC,
-        "ips": ["10.0.0.5/16"],
-    }
+    element = {"name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ["10.0.0.5/16"]}
     stored = vm_door.mutated(vm_manifest(kind=kind))
     assert _annotations(stored) == {DEFAULT_NETWORK: [element]}
 

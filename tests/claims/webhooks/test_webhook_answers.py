@@ -94,10 +94,8 @@ def _without_nad(pool: IPPool) -> None:
 
 def _nad_missing(pool: IPPool) -> None:
     _without_nad(pool)
-    foreign = Network.objects.get(name="bank_net")
-    worlds.entry(
-        worlds.ippool(foreign, "foreign"), MAC, "10.1.0.5/16", vm="vm-server", namespace="blue"
-    )
+    foreign = worlds.ippool(Network.objects.get(name="bank_net"), "foreign")
+    worlds.entry(foreign, MAC, "10.1.0.5/16", vm="vm-server", namespace="blue")
 
 
 def _network(**values: Any) -> Scenario:
@@ -168,9 +166,8 @@ def shared_network() -> IPPool:
     """A network of the namespaces blue and bank; bank's VM ledger has an entry, a claim, and runs."""
     pool = world()
     bring(pool.network, "bank")
-    worlds.network(
-        "bank_net", of=pool.cluster, subnets=("10.1.0.0/16",), kind="udn", namespace="bank"
-    )
+    udn = {"kind": "udn", "namespace": "bank"}
+    worlds.network("bank_net", of=pool.cluster, subnets=("10.1.0.0/16",), **udn)
     worlds.entry(pool, "02:00:00:00:00:77", "10.0.0.77/16", vm="ledger", namespace="bank")
     worlds.claim(pool.network, "ledger", "10.0.0.77/16", namespace="bank")
     worlds.workload(pool.network, "ledger", "02:00:00:00:00:77", "10.0.0.77/16", namespace="bank")
@@ -200,9 +197,8 @@ def test_no_reason_names_another_namespace(code: str, address: str, shared_netwo
 
 
 def test_each_reason_has_a_case() -> None:
-    text = "".join(
-        pathlib.Path(str(module.__file__)).read_text() for module in (vm_addresses, static_vms)
-    )
+    files = [str(module.__file__) for module in (vm_addresses, static_vms)]
+    text = "".join(pathlib.Path(file).read_text() for file in files)
     codes = {static_vms.TOO_MANY, static_vms.MISSING}
     codes |= set(re.findall(r'DeclinedError\(\s*"(\w+)"', text))
     assert codes == DECLINED.keys()
@@ -236,9 +232,8 @@ def test_an_ippool_is_warned_without_the_reason_of_a_range(shared_network: IPPoo
 
 def test_a_pool_is_warned_without_names_of_vms_and_their_networks() -> None:
     worlds.network("bank_net", subnets=("10.9.0.0/24",))
-    created = factories.pool(
-        "10.8.0.0/24", category="pod", mask=24, name="pods", within=worlds.cluster()
-    )
+    settings = {"category": "pod", "mask": 24, "name": "pods"}
+    created = factories.pool("10.8.0.0/24", **settings, within=worlds.cluster())
     factories.take(created, factories.holder("ledger"))  # without a namespace
     door = webhooks.Door(created.cluster)
     answer = door.ask(webhooks.manifest("other", "10.9.0.0/24"))

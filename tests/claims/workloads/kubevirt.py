@@ -8,8 +8,8 @@ from claims.networks.handlers import NetworkAttachmentDefinitions
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.models import ObservedObject, SyncRun
 from tests.claims.networks.ovn import Ovn
+from tests.kube.manifests import Manifest, build, owner_reference
 
-Manifest = dict[str, Any]
 CRDS = (
     "k8s.cni.cncf.io_network-attachment-definitions",
     "kubevirt.io_virtualmachines",
@@ -55,50 +55,38 @@ class KubeVirt(Ovn):
     def vm(
         self, name: str, status: str = "Running", *, namespace: str = NAMESPACE, mac: str = MAC
     ) -> Manifest:
-        return self.put(
-            {
-                "apiVersion": "kubevirt.io/v1",
-                "kind": "VirtualMachine",
-                "metadata": {"name": name, "namespace": namespace},
-                "spec": {"runStrategy": "Always", "template": {"spec": _spec(mac)}},
-                "status": {"printableStatus": status},
-            }
-        )
+        spec = {"runStrategy": "Always", "template": {"spec": _spec(mac)}}
+        parts: Manifest = {"spec": spec, "status": {"printableStatus": status}}
+        return self.put(build("kubevirt.io/v1", "VirtualMachine", name, namespace, **parts))
 
     def vmi(self, vm: Manifest, *ips: str, phase: str = "Running", node: str = "n1") -> Manifest:
         spec = vm["spec"]["template"]["spec"]
         mac = spec["domain"]["devices"]["interfaces"][0]["macAddress"]
         interface = {"name": "default", "mac": mac, "infoSource": "domain, guest-agent",
                      "ipAddress": ips[0] if ips else None, "ipAddresses": list(ips)}  # fmt: skip
-        return self.put(
-            {
-                "apiVersion": "kubevirt.io/v1",
-                "kind": "VirtualMachineInstance",
-                "metadata": {
-                    "name": vm["metadata"]["name"],
-                    "namespace": vm["metadata"]["namespace"],
-                    "ownerReferences": [owner(vm)],
-                },
-                "spec": spec,
-                "status": {"phase": phase, "nodeName": node, "interfaces": [interface]},
-            }
-        )
+        parts: Manifest = {
+            "metadata": {"ownerReferences": [owner(vm)]},
+            "spec": spec,
+            "status": {"phase": phase, "nodeName": node, "interfaces": [interface]},
+        }
+        names = vm["metadata"]["name"], vm["metadata"]["namespace"]
+        return self.put(build("kubevirt.io/v1", "VirtualMachineInstance", *names, **parts))
 
     def pod(self, name: str, networks: Any = None, **more: Any) -> Manifest:
         annotations = more.pop("annotations", {})
         if networks is not None:
             text = networks if isinstance(networks, str) else json.dumps(networks)
             annotations = annotations | {"k8s.ovn.org/pod-networks": text}
-        metadata = {"name": name, "namespace": NAMESPACE, "annotations": annotations}
-        return self.put(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata | more.pop("metadata", {}),
-                "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]} | more.pop("spec", {}),
-                "status": {"phase": "Running"} | more,
-            }
-        )  # fmt: skip
+        metadata = {"annotations": annotations} | more.pop("metadata", {})
+        spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]} | more.pop(
+            "spec", {}
+        )
+        parts: Manifest = {
+            "metadata": metadata,
+            "spec": spec,
+            "status": {"phase": "Running"} | more,
+        }
+        return self.put(build("v1", "Pod", name, NAMESPACE, **parts))
 
     def launcher(self, name: str, vmi: Manifest, *ips: str, node: str = "n1", **more: Any) -> Manifest:  # fmt: skip
         metadata = {"labels": {"kubevirt.io": "virt-launcher"}, "ownerReferences": [owner(vmi)]}
@@ -126,8 +114,7 @@ def attachment(*ips: str, mac: str = MAC, nad: str = "default/prod") -> Manifest
 
 
 def owner(manifest: Manifest) -> Manifest:
-    result = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "controller": True}
-    return result | {"name": manifest["metadata"]["name"], "uid": manifest["metadata"]["uid"]}
+    return owner_reference(manifest, controller=True)
 
 
 def _spec(mac: str) -> Manifest:

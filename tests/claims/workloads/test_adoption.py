@@ -56,9 +56,8 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     ids=["address", "vm", "mac", "other-vm", "address-of-another"],
 )  # fmt: skip
 def test_what_differs(
-    entry: tuple[str, str, str], runs: tuple[str, str], remaining: object
+    entry: tuple[str, str, str], runs: tuple[str, str], remaining: object, network: Network
 ) -> None:
-    network = worlds.network()
     mac, ip, vm = entry
     worlds.entry(worlds.ippool(network), mac, ip, vm=vm, namespace="blue" if vm else "")
     worlds.workload(network, "db", *runs)
@@ -67,8 +66,7 @@ def test_what_differs(
     assert entry_rows(network) == remaining
 
 
-def test_an_entry_follows_one_workload_only() -> None:
-    network = worlds.network()
+def test_an_entry_follows_one_workload_only(network: Network) -> None:
     worlds.entry(worlds.ippool(network), A, FIVE, vm="db", namespace="blue")
     for mac, ip, interface in ((B, FIVE, "one"), (C, SIX, "two")):
         worlds.workload(network, "db", mac, ip, interface=interface)
@@ -88,8 +86,7 @@ def test_what_cannot_be_adopted_is_told(mac: str, ips: list[str], code: str) -> 
     assert not IPPool.objects.exists()
 
 
-def test_a_claim_alone_makes_an_entry() -> None:
-    network = worlds.network()
+def test_a_claim_alone_makes_an_entry(network: Network) -> None:
     worlds.claim(network, "db", SIX)
     row = worlds.workload(network, "db", A, FIVE)
     assert actions(adoption.adopt(network, ids=[row.pk], author=worlds.BY)) == ["create"]
@@ -137,18 +134,8 @@ def test_request_and_answer(requested: list[str], got: list[Any], ignored: bool)
         (kubevirt.MAC.upper().replace(":", "-"), [], ["10.0.0.3/24"], None),
         (OTHER_MAC, [], [], ([OTHER_MAC], [kubevirt.MAC])),
         (OTHER_MAC, [], ["10.0.0.3/24"], ([OTHER_MAC], [kubevirt.MAC])),
-        (
-            OTHER_MAC,
-            ["10.0.0.5/24"],
-            ["10.0.0.5/24"],
-            (["10.0.0.5", OTHER_MAC], ["10.0.0.5", kubevirt.MAC]),
-        ),
-        (
-            kubevirt.MAC,
-            ["10.0.0.5/24"],
-            ["10.0.0.3/24"],
-            (["10.0.0.5", kubevirt.MAC], ["10.0.0.3", kubevirt.MAC]),
-        ),
+        (OTHER_MAC, [FIVE], [FIVE], (["10.0.0.5", OTHER_MAC], ["10.0.0.5", kubevirt.MAC])),
+        (kubevirt.MAC, [FIVE], [SIX], (["10.0.0.5", kubevirt.MAC], ["10.0.0.6", kubevirt.MAC])),
     ],
 )
 def test_a_mac_that_was_asked_for(
@@ -174,17 +161,11 @@ def test_what_cannot_be_read_says_nothing(text: object) -> None:
 def test_the_finding_names_the_pod_and_the_option(cluster: Any) -> None:
     vm = cluster.vm("vm1")
     vmi = cluster.vmi(vm)
-    for name, got in (
-        ("virt-launcher-vm1-a", "10.0.0.3/24"),
-        ("virt-launcher-vm1-b", "10.0.0.5/24"),
-    ):
+    for name, got in (("virt-launcher-vm1-a", "10.0.0.3/24"), ("virt-launcher-vm1-b", FIVE)):
         networks = kubevirt.attachment(got)
-        texts = annotations("10.0.0.5/24") | {"k8s.ovn.org/pod-networks": json.dumps(networks)}
-        metadata = {
-            "labels": {"kubevirt.io": "virt-launcher"},
-            "ownerReferences": [kubevirt.owner(vmi)],
-            "annotations": texts,
-        }
+        texts = annotations(FIVE) | {"k8s.ovn.org/pod-networks": json.dumps(networks)}
+        owners = {"ownerReferences": [kubevirt.owner(vmi)], "annotations": texts}
+        metadata = {"labels": {"kubevirt.io": "virt-launcher"}} | owners
         cluster.pod(name, metadata=metadata)
     cluster.passed()
     finding = Finding.objects.get(code="requested_addresses_ignored")

@@ -14,6 +14,7 @@ from tests.claims.networks import ovn
 from tests.claims.workloads.kubevirt import MAC, KubeVirt
 from tests.claims.worlds import BY
 from tests.edges.api import Api
+from tests.kube.manifests import build
 
 A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
@@ -31,10 +32,8 @@ def compared_rows(network: Network) -> list[tuple[str, set[str]]]:
         (shape["result"], {code for reason in shape["reasons"] if not (code := reason["code"]).startswith("duplicate")})
         for shape in shapes
     ]  # fmt: skip
-    counted = {
-        answer: sum(status == answer for status, _ in result) for answer in results.ComparisonResult
-    }
-    assert results.result_counts(network.pk) == counted
+    counts = results.result_counts(network.pk)
+    assert counts == {name: [item[0] for item in result].count(name) for name in counts}
     return result
 
 
@@ -64,9 +63,8 @@ def vm(cluster: Cluster, name: str, status: str, namespace: str = "blue") -> Non
     ],
 )  # fmt: skip
 def test_an_entry_beside_what_runs(
-    entry: dict[str, str], runs: Any, result: str, codes: set[str]
+    entry: dict[str, str], runs: Any, result: str, codes: set[str], network: Network
 ) -> None:
-    network = worlds.network()
     worlds.entry(worlds.ippool(network), A, FIVE, **entry)
     worlds.workload(network, "db", *runs)
     assert compared_rows(network) == [(result, codes)]
@@ -81,8 +79,7 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     assert matches.result == "matching"
 
 
-def test_nothing_runs() -> None:
-    network = worlds.network()
+def test_nothing_runs(network: Network) -> None:
     ippool = worlds.ippool(network)
     for name, status in (("stopped", "Stopped"), ("elsewhere", "Running")):
         vm(network.cluster, name, status)
@@ -101,8 +98,7 @@ def test_nothing_is_registered() -> None:
     assert compared_rows(other) == [("missing", {"vm_unknown"})]
 
 
-def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
-    network = worlds.network()
+def test_two_interfaces_of_a_vm_are_told_apart_by_mac(network: Network) -> None:
     ippool = worlds.ippool(network)
     for mac, ip in ((A, FIVE), (B, SIX)):
         worlds.entry(ippool, mac, ip, vm="db", namespace="blue")
@@ -112,8 +108,7 @@ def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
     assert compared_rows(network) == [("matching", set()), ("different", {"other_mac"})]
 
 
-def test_claims_count_where_no_entry_speaks() -> None:
-    network = worlds.network()
+def test_claims_count_where_no_entry_speaks(network: Network) -> None:
     worlds.claim(network, "db", FIVE)
     worlds.claim(network, "web", SIX)
     worlds.claim(network, "asked", ips_requested=["10.0.0.7/24"])
@@ -130,8 +125,7 @@ def test_claims_count_where_no_entry_speaks() -> None:
     assert [status for status, _ in compared_rows(network)] == ["different", "missing", "different"]
 
 
-def test_an_address_of_a_claim_that_another_runs_with() -> None:
-    network = worlds.network()
+def test_an_address_of_a_claim_that_another_runs_with(network: Network) -> None:
     worlds.claim(network, "web", FIVE)
     worlds.workload(network, "db", A, FIVE)
     assert compared_rows(network) == [("different", {"other_vm"})]
@@ -139,7 +133,7 @@ def test_an_address_of_a_claim_that_another_runs_with() -> None:
 
 # --- A MAC address or an address of two workloads: a finding, an alert, a reason in the lists, and
 # no ready wave
-RESTORED = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dr"}}
+RESTORED = build("v1", "Namespace", "dr")
 OTHER = "02:00:00:00:00:0b"
 FOUND = "workload_duplicate"
 
@@ -148,12 +142,9 @@ def api_results(network: Network, api: Api | None = None) -> dict[str, tuple[str
     """Of each workload its result and the codes of its reasons, as REST answers."""
     answer = (api or Api())("GET", f"networks/{network.pk}/workloads/")
     rows = [row for row in answer.json()["results"] if row["workload"]]
-    return {
-        f"{row['workload']['namespace']}/{row['workload']['name']}": (
-            row["result"], {reason["code"] for reason in row["reasons"]}
-        )
-        for row in rows
-    }  # fmt: skip
+    pairs = [(row["result"], {reason["code"] for reason in row["reasons"]}) for row in rows]
+    names = [f"{row['workload']['namespace']}/{row['workload']['name']}" for row in rows]
+    return dict(zip(names, pairs, strict=True))
 
 
 def alerts() -> list[str]:
@@ -195,9 +186,8 @@ def test_a_restored_copy_with_the_mac_of_the_original(cluster: KubeVirt) -> None
 
     cluster.vmi(copy, "10.0.0.3")
     cluster.passed()
-    assert api_results(network) == dict.fromkeys(
-        ("default/web", "dr/web"), ("different", {"duplicate_mac"})
-    )
+    both = ("default/web", "dr/web")
+    assert api_results(network) == dict.fromkeys(both, ("different", {"duplicate_mac"}))
     (plan,) = {adoption.plan(network, result="different").count(adoption.CHANGE)}
     assert plan == 0  # nobody follows the entry of the other
 
@@ -261,10 +251,9 @@ def test_an_entry_of_another_vm_whose_ippool_is_gone(cluster: KubeVirt) -> None:
     assert alerts() == ["1 MAC"]
     owner = worlds.owner(network.cluster, "default")
     assert "duplicate_mac" in api_results(network, owner)["default/web"][1]
+    # Who may not see the other one is told that it is used, not by whom.
     answer = owner("GET", f"networks/{network.pk}/workloads/").content.decode()
-    assert (
-        "shop" not in answer
-    )  # who may not see the other one is told that it is used, not by whom
+    assert "shop" not in answer
 
 
 @pytest.mark.exhaustive

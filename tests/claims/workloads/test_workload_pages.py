@@ -79,16 +79,15 @@ def test_a_large_network_is_not_compared_for_the_overview(
     assert "not counted yet" not in text(people.browser(), LIST, network=network.pk)
 
 
-def test_a_network(network: Network) -> None:
-    client = people.browser()
-    page = text(client, LIST, network=network.pk)
+def test_a_network(network: Network, browser: Client) -> None:
+    page = text(browser, LIST, network=network.pk)
     for item in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "blue/new is not registered"):
         assert item in page
-    page = text(client, LIST, network=network.pk, result="unknown")
+    page = text(browser, LIST, network=network.pk, result="unknown")
     assert "blue/new" in page
     assert "blue/db" not in page
-    assert "No workload is matching" in text(client, LIST, network=network.pk, result="matching")
-    assert client.get(reverse(LIST, query={"network": 1 << 40})).status_code == 404
+    assert "No workload is matching" in text(browser, LIST, network=network.pk, result="matching")
+    assert browser.get(reverse(LIST, query={"network": 1 << 40})).status_code == 404
 
 
 def test_one_workload_leads_to_its_network(network: Network) -> None:
@@ -100,27 +99,24 @@ def test_one_workload_leads_to_its_network(network: Network) -> None:
 
 
 def test_export(network: Network) -> None:
-    answer = people.browser().get(
-        reverse("admin:claims_workload_export", query={"network": network.pk})
-    )
-    lines = b"".join(answer).decode().splitlines()  # type: ignore[arg-type]
+    url = reverse("admin:claims_workload_export", query={"network": network.pk})
+    lines = people.browser().get(url).getvalue().decode().splitlines()
     assert [line.split(",")[0] for line in lines] == ["result", "different", "missing", "unknown"]
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("by_ids", [True, False])
-def test_adopting(network: Network, by_ids: bool) -> None:
-    client = people.browser()
+def test_adopting(network: Network, by_ids: bool, browser: Client) -> None:
     chosen: dict[str, Any] = {"result": "unknown"}
     if by_ids:
         chosen = {"workload": [row.pk for row in network.workloads.all()]}
-    page = text(client, ADOPT, network=network.pk, **chosen)
+    page = text(browser, ADOPT, network=network.pk, **chosen)
     assert "10.0.0.7/24" in page
     assert Entry.objects.count() == 2
     body = {"network": network.pk, **chosen}
-    again = client.post(reverse(ADOPT), body)
+    again = browser.post(reverse(ADOPT), body)
     assert (again.status_code, Entry.objects.count()) == (200, 2)  # without a reason
-    done = client.post(reverse(ADOPT), body | {"reason": "it runs"}, follow=True)
+    done = browser.post(reverse(ADOPT), body | {"reason": "it runs"}, follow=True)
     assert "1 added" in done.content.decode()
     assert Entry.objects.filter(source="adopted").count() == 1 + by_ids
 
@@ -141,4 +137,3 @@ def test_a_vm_owner(network: Network) -> None:
         assert "foreign" not in page
         assert "Adopt" not in page
     assert "blue/new" in text(client, LIST, network=network.pk)
-    assert client.get(reverse(ADOPT, query={"network": network.pk, "result": "unknown"})).status_code == 403  # fmt: skip

@@ -36,8 +36,7 @@ def page(api: Api, network: Network, query: str = "") -> dict[str, Any]:
     return result
 
 
-def test_each_result(network: Network) -> None:
-    api = Api()
+def test_each_result(network: Network, api: Api) -> None:
     matches = [result["result"] for result in page(api, network)["results"]]
     assert matches == ["matching", "different", "missing", "unknown"]
     for result in matches:
@@ -54,10 +53,8 @@ def test_a_row(network: Network) -> None:
     assert (row["registered"]["source"], row["registered"]["vm"]) == ("ippool", "web")
     assert row["running"] == {"mac": B, "ips": ["10.0.0.66/24"]}
     assert (row["workload"]["kind"], row["workload"]["name"]) == ("vmi", "web")
-    assert [reason["code"] for reason in row["reasons"]] == [
-        "address_not_running",
-        "address_not_registered",
-    ]
+    codes = ["address_not_running", "address_not_registered"]
+    assert [reason["code"] for reason in row["reasons"]] == codes
 
 
 def test_pages(network: Network) -> None:
@@ -73,8 +70,7 @@ def adopt(api: Api, network: Network, body: Any, query: str = "") -> Any:
     return api("POST", f"networks/{network.pk}/workloads/adopt/{query}", body)
 
 
-def test_adopting(network: Network) -> None:
-    api = Api()
+def test_adopting(network: Network, api: Api) -> None:
     body = {"result": "unknown", "reason": "they run"}
     before = adopt(api, network, body, "?dry_run=true").json()
     assert (before["create"], Entry.objects.count()) == (1, 3)
@@ -114,11 +110,7 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
     worlds.entry(ippool, "02:00:00:00:00:1b", "10.0.0.21/24", vm="foreign-2", namespace="blue")
     worlds.workload(network, "mine", "02:00:00:00:00:1b", "10.0.0.21/24", namespace="red")
     scope = namespaces.Scope(namespaces={network.cluster_id: frozenset({"red"})})
-    rows = list(
-        results.visible_rows(scope).filter(network=network).order_by(*results.ORDER).values()
-    )
-    shapes = results.render_rows(rows)
-    assert [(shape["result"], shape["workload"]["name"]) for shape in shapes] == [
-        ("different", "mine")
-    ]
+    rows = results.visible_rows(scope).filter(network=network).order_by(*results.ORDER)
+    (shape,) = results.render_rows(list(rows.values()))
+    assert (shape["result"], shape["workload"].name) == ("different", "mine")
     assert results.result_counts(network.pk, scope)["different"] == 1

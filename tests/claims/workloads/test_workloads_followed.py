@@ -166,9 +166,8 @@ def test_a_vm_that_stops_in_whatever_order(cluster: KubeVirt, order: tuple[str, 
 def test_a_cluster_without_nads_says_nothing_of_workloads(cluster: KubeVirt) -> None:
     cluster.pod("web", attachment(FIVE))
     cluster.passed()
-    cluster.server.remove(
-        "customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"
-    )
+    crd = "network-attachment-definitions.k8s.cni.cncf.io"
+    cluster.server.remove("customresourcedefinitions", crd)
     for _ in range(2):
         run = cluster.sync(*kubevirt.handlers())
         assert run.kinds["Pod"]["code"] == "crd_missing"
@@ -197,12 +196,9 @@ def vmi(*reported: dict[str, Any], phase: str = "Running", **nic: Any) -> attach
 
 
 def launcher(name: str, *ips: str, node: str = "n1", mac: str = VM_MAC, over: bool = False) -> Pod:
-    attachment = Attachment(
-        "shop/prod", "shop/prod", mac, tuple(map(ip_interface, ips)), True, True
-    )
-    return Pod(
-        "shop", name, f"u-{name}", node, "Running", "", over, "db", "vmi-1", True, (attachment,), ()
-    )
+    addresses = tuple(map(ip_interface, ips))
+    nics = (Attachment("shop/prod", "shop/prod", mac, addresses, True, True),)
+    return Pod("shop", name, f"u-{name}", node, "Running", "", over, "db", "vmi-1", True, nics, ())
 
 
 def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
@@ -218,10 +214,8 @@ def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
 
 def test_a_network_without_subnets_takes_every_address() -> None:
     instance = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
-    assert [vm_attachment.ips for vm_attachment in running.vm_attachments(instance, [], KNOWN)] == [
-        [],
-        ["192.0.2.20/32"],
-    ]
+    result = running.vm_attachments(instance, [], KNOWN)
+    assert [item.ips for item in result] == [[], ["192.0.2.20/32"]]
 
 
 def test_the_pods_annotation_counts_first() -> None:
@@ -236,10 +230,8 @@ def test_what_does_not_run_holds_nothing(phase: str) -> None:
 
 
 def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
-    assert [
-        vm_attachment.interface
-        for vm_attachment in running.vm_attachments(vmi(state="absent"), [], KNOWN)
-    ] == ["extra"]
+    (extra,) = running.vm_attachments(vmi(state="absent"), [], KNOWN)
+    assert extra.interface == "extra"
     assert list(running.vm_attachments(vmi(), [launcher("a")], ClusterNetworks())) == []
     assert ClusterNetworks().lacks(launcher("a"))
     assert not KNOWN.lacks(launcher("a"))

@@ -94,10 +94,8 @@ def pods(count: int) -> dict[str, Pod]:
         ip = ip_interface(f"10.0.{number // 250}.{number % 250 + 2}/16")
         mac = f"02:00:00:01:{number // 256:02x}:{number % 256:02x}"
         interface = Attachment("blue/prod", "blue/prod", mac, (ip,), primary=True, by_ovn=True)
-        name = f"pod-{number}"
-        result[name] = Pod(
-            "blue", name, name, "n", "Running", "", False, "", "", True, (interface,), ()
-        )
+        values = ("n", "Running", "", False, "", "", True, (interface,), ())
+        result[f"pod-{number}"] = Pod("blue", f"pod-{number}", f"pod-{number}", *values)
     return result
 
 
