@@ -66,8 +66,7 @@ class _VMListField(fields.ListField):
     """VMs by name; wrong_type also for too many."""
 
     def run_validation(self, data: Any = empty) -> Any:
-        is_list = data is empty or isinstance(data, list)
-        if not is_list or (data is not empty and not 0 < len(data) <= waves.MOST_VMS):
+        if not (isinstance(data, list) and 0 < len(data) <= waves.MOST_VMS):
             message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
             raise errors.InvalidInput.for_field("", "wrong_type", message, data)
         return super().run_validation(data)

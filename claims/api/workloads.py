@@ -111,7 +111,7 @@ class WorkloadIdsField(fields.ListField):
     """The ids of the workloads of one call."""
 
     def run_validation(self, data: Any = empty) -> Any:
-        if data is not empty and not (isinstance(data, list) and 1 <= len(data) <= adoption.MOST):
+        if not (isinstance(data, list) and 1 <= len(data) <= adoption.MOST):
             message = f"a list of 1 to {adoption.MOST} ids is expected"
             raise errors.InvalidInput.for_field("", "wrong_type", message, data)
         return super().run_validation(data)

@@ -88,6 +88,21 @@ def join_range(text: str) -> str:
     return _BETWEEN.sub("-", text)
 
 
+def spell_out(text: str) -> str:
+    """Return a text with whole addresses for the last numbers behind one: `10.0.0.1-.9`, `10.0.0.1/2/3`, `10.0.0.1, 2`."""
+    text = _POINT_BEHIND.sub("-", text)
+    return _LAST_NUMBERS.sub(
+        lambda match: ", ".join(match[1] + last for last in re.findall("[0-9]+", match[2])), text
+    )
+
+
+_POINT_BEHIND = re.compile(r"(?<=[0-9])\s*-\s*\.(?=[0-9]{1,3}(?![0-9.]))")
+_LAST_NUMBERS = re.compile(
+    r"(?<![0-9.:])((?:[0-9]{1,3}\.){3})"
+    r"([0-9]{1,3}(?:(?:\s*/\s*[0-9]{1,3}){2,}|(?:\s*[,;+&]\s*\.?[0-9]{1,3})+))(?![0-9.:/])"
+)
+
+
 def split_values(text: str) -> list[str]:
     """Split a cell with several addresses, which may have prefix lengths: `10.0.0.21 /24, 10.0.0.22 /24`, `10.0.0.1 & 10.0.0.2`."""
     joined = _OTHER_ADDRESS.sub(" ", _join_slashes(join_mask(text)))

@@ -4,7 +4,7 @@ POOL, CONNECTION and the locks of imports are first keys; the second key is the 
 cluster (a sync run takes its CONNECTION lock, a change in the register locks the connection's row by
 `leases.nudge`), then POOL locks by ascending id, then other rows. So a transaction that has locked rows never
 waits for a POOL lock. The other locks are taken one at a time, at the beginning of a job. SQL files
-repeat the numbers: tests/pools/test_advisory_locks.py compares them.
+repeat the numbers: tests/pools/test_statements.py compares them.
 """
 
 from typing import Final

@@ -111,6 +111,26 @@ def test_a_custom_field_is_renamed(change: Callable[[], None]) -> None:
         lock(*attributes.MODELS.values())
 
 
+def test_a_custom_field_is_renamed_while_a_container_is_changed() -> None:
+    """The change is that of the renamed values: it waits before it reads them."""
+    containers.create(ip_network("10.0.0.0/8"), author=factories.BY)
+    values = {"name": "rack", "label": "Rack", "type": "text", "object_types": ["container"]}
+    field = attributes.create(values, author=factories.BY)
+    _change_container()
+
+    def change() -> None:
+        values = {"description": "Berlin", "custom_fields": {}}
+        containers.change(Container.objects.get().pk, values, author=factories.BY)
+
+    def rename() -> None:
+        attributes.change(field, {"name": "shelf"}, author=factories.BY)
+
+    with threads.waiting(change, behind=rename):
+        pass
+    container = Container.objects.get()
+    assert (container.description, container.custom_fields) == ("Berlin", {"shelf": "a"})
+
+
 # --- the address plan -----------------------------------------------------------------------------
 
 

@@ -134,7 +134,9 @@ def _content(page: Any) -> list[str]:
     content = page.locator("#content, body:not(:has(#content))")
     has_field = content.locator("input:visible, textarea:visible").count() > 0
     is_shown = content.is_visible() and (has_field or len(content.inner_text()) > 20)
-    return _widths(page) + ([] if is_shown else ["shows nothing without JavaScript"])
+    complaints = _widths(page) + ([] if is_shown else ["shows nothing without JavaScript"])
+    opened = page.locator("#changelist-filter:visible, #modal-overlay:visible").count()
+    return complaints + (["is covered by what only JavaScript closes"] if opened else [])
 
 
 def _barriers(page: Any) -> list[str]:

@@ -48,7 +48,8 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
     cluster = factories.cluster()
     draft = sources.draft(EXPORT, cluster=cluster)
     assert draft.format == "infoblox"
-    assert sources.codes(draft) == [(10, "invalid", "host_bits_set")]
+    dns_servers = [(8, "new", "left_out")] * 2
+    assert sources.codes(draft) == [(10, "invalid", "host_bits_set"), *dns_servers]
     assert [note["message"] for note in draft.notes if note["code"] == "left_out"] == [
         "file1.csv: not read: 1 rows of the type networkview",
         "file1.csv: not read: 1 rows of the type cnamerecord",
@@ -86,10 +87,12 @@ def test_an_export_with_many_header_rows_is_imported_once() -> None:
     reserved = ReservedRange.objects.order_by("first")
     assert [(row.span, row.reason) for row in reserved] == [
         ("10.1.0.1-10.1.0.1", "Gateway"),
+        ("10.1.0.2-10.1.0.2", "named beside: Servers, Berlin"),  # its DNS servers
+        ("10.1.0.3-10.1.0.3", "named beside: Servers, Berlin"),
         ("10.1.0.100-10.1.0.200", "clients"),
     ]
     again = sources.commit(sources.draft(EXPORT, cluster=cluster), skip_bad=True)
-    assert sources.counts(again) == {"unchanged": 16, "invalid": 1}
+    assert sources.counts(again) == {"unchanged": 18, "invalid": 1}
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
@@ -104,8 +107,11 @@ def test_other_delimiters_and_spellings_are_read(delimiter: str) -> None:
     )
     reading = sources.read(text.replace(",", delimiter))
     assert [(row.kind, row.texts) for row in reading.rows] == [
-        ("prefix", {"prefix": "10.251.133.128", "mask": "255.255.255.192"}),
-        ("prefix", {"prefix": "10.176.90.0", "mask": "25"}),
+        (
+            "prefix",
+            {"prefix": "10.251.133.128", "mask": "255.255.255.192", "mentions": "10.251.133.129"},
+        ),
+        ("prefix", {"prefix": "10.176.90.0", "mask": "25", "mentions": "10.176.90.1"}),
         ("address", {"dns_name": "host1.example", "address": "10.176.90.21"}),
     ]
 

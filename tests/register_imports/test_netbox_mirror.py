@@ -275,6 +275,22 @@ def test_a_list_that_does_not_stand_still_releases_nothing(server: NetBox) -> No
     assert (failed.status, failed.error_code) == ("failed", "changed_while_reading")
 
 
+def test_a_list_that_is_shifted_while_it_is_read_is_read_again(server: NetBox) -> None:
+    """One has gone and another has come between two pages: none that is there is taken for gone."""
+    mirror = filled(server)
+    gone = server.objects["ip-addresses"][0]
+
+    def disturb(name: str, offset: int) -> None:
+        if name == "ip-addresses" and offset and gone in server.objects[name]:
+            server.objects[name].remove(gone)
+            server.address("10.1.1.9/24")
+
+    server.before_page = disturb
+    second = run(mirror)
+    assert counts(second) == {"new": 1, "vanished": 1, "unchanged": 6}
+    assert [str(row.first) for row in second.rows.filter(status="vanished")] == ["10.1.1.5"]
+
+
 def test_a_row_that_cannot_be_read_is_not_absent(server: NetBox) -> None:
     mirror = filled(server)
     server.objects["ip-addresses"][0]["address"] = "10.1.1.5%eth0/24"

@@ -3,6 +3,7 @@
 import pytest
 
 from pools.models import Block, Cluster, Pool
+from pools.register import clusters
 from pools.register.imports import drafts
 from tests import factories, people
 from tests.edges import api as apis
@@ -52,6 +53,15 @@ def test_the_cluster_is_chosen_for_one_row_or_for_all_alike(sites: dict[str, Clu
         (berlin, "192.168.50.0-29", "new"),
         (berlin, "192.168.50.0-29", "new"),
     ]
+
+
+def test_a_removed_cluster_refuses_the_rows_of_its_site(sites: dict[str, Cluster]) -> None:
+    made = draft(sites, PREFIXES, table(("address", "site"), [("192.168.50.2", "Madrid")]))
+    clusters.remove(sites["Madrid"], author=sources.BY)
+    assert counts(drafts.IMPORTS.revalidate(made.pk, author=sources.BY)) == {"new": 2, "invalid": 2}
+    assert {code for *_, code in codes(made)} == {"unknown_cluster", "left_out"}
+    sources.commit(made, skip_bad=True)
+    assert "192.168.50.2/32" not in factories.drain(Pool.objects.get())
 
 
 def test_the_page_asks(sites: dict[str, Cluster]) -> None:

@@ -168,7 +168,7 @@ def test_each_odd_row_has_a_reason() -> None:
     addresses = "IP,Owner\n10.0.0.5,Ann\n10.0.0.5,Bob\n10.0.0.255,Eve\n,Joe\n10.0.0.9/24/7,Max\n"
     draft = sources.draft(text, addresses.encode())
     rows = sources.rows_of(draft)
-    assert [row.line for row in rows] == [*range(2, 13), *range(2, 7), 6, 11]
+    assert [row.line for row in rows] == [*range(2, 13), *range(2, 7), 6, 6, 11, 6]
     assert sources.codes(draft) == [
         (3, "conflict", "duplicate_in_file"),
         (4, "invalid", "host_bits_set"),
@@ -184,8 +184,10 @@ def test_each_odd_row_has_a_reason() -> None:
         (4, "invalid", "broadcast_address"),
         (5, "invalid", "blank"),
         (6, "invalid", "prefix_length"),
+        (6, "new", "left_out"),  # 10.0.0.7, and the next 10.0.0.9
         (6, "new", "left_out"),
         (11, "new", "left_out"),
+        (6, "new", "left_out"),  # 10.0.0.24
     ]
 
 

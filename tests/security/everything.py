@@ -231,7 +231,7 @@ def _networks(world: Everything) -> None:
     drafted = drafts.draft(network, *rows, namespace="alpha", user=owner.user)
     written = drafts.draft(
         network, drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.60.0.66"), namespace="alpha",
-        user=owner.user, commit_wanted=True, author=worlds.BY,
+        user=owner.user, commit_wanted=True,
     )  # fmt: skip
     network.nads.update(allow_persistent_ips=True, role="primary")
     decision = owner.cluster.decisions.all()[0]

@@ -11,6 +11,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
 
 from pools.core.register_import import attributes
 from pools.core.spreadsheet_cells import DECORATION
@@ -26,31 +28,31 @@ def _words(text: str) -> list[str]:
 # a field, the first in this order that has a text counts.
 _NAMES = {
     "prefix": (
-        "prefix, cidr, subnet, network, aggregate, network address, network prefix, ip range, "
+        "prefix, cidr, subnet, network, ipv4 network, ipv6 network, ipv4 subnet, ipv6 subnet, ipv4 netz, ipv6 netz, aggregate, network address, network prefix, ip range, "
         "range, ip block, ip network, ip subnet, ipv4 cidr, ipv6 cidr, address range, ipv4 address range, "
         "ipv6 address range, address prefix, address space, präfix, subnetz, netzwerk, netz, netzadresse, "
-        "préfixe, réseau, sous réseau, adresse réseau, prefijo, red, subred, dirección de red"
+        "préfixe, réseau, sous réseau, adresse réseau, prefijo, red, subred, dirección de red, subnet address, subnet cidr, scopeid"
     ),
     "mask": (
         "mask, netmask, subnet mask, network mask, prefix length, prefixlen, mask length, cidr mask, "
         "bitmask, netzmaske, subnetzmaske, maske, masque, masque réseau, masque de sous réseau, "
-        "máscara, máscara de red, máscara de subred"
+        "máscara, máscara de red, máscara de subred, subnetmask, bm"
     ),
     "address": (
         "ip address, address, ip, ip addr, ipv4 address, ipv6 address, ipaddress, host address, "
-        "ipv4, ipv6, host ip, ip adresse, adresse, adresse ip, dirección ip, dirección"
+        "ipv4, ipv6, host ip, hostaddr, ipaddr, ipv4addr, ipv6addr, ip adresse, adresse, adresse ip, dirección ip, dirección"
     ),
     "first": (
-        "start address, start ip, range start, first address, first ip, start, from, von, "
+        "start address, start ip, start ip address, startrange, start addr, range start, first address, first ip, start, from, von, "
         "startadresse, erste adresse, erste ip, adresse de début, première adresse, première ip, début, "
         "dirección inicial, ip inicial, primera dirección, inicio, desde"
     ),
     "last": (
-        "end address, end ip, range end, last address, last ip, end, to, bis, endadresse, "
+        "end address, end ip, end ip address, endrange, end addr, range end, last address, last ip, end, to, bis, endadresse, "
         "letzte adresse, letzte ip, adresse de fin, dernière adresse, dernière ip, fin, "
         "dirección final, ip final, última dirección, hasta"
     ),
-    "status": "status, status name, ip state, state, ip status, tag, zustand, statut, état, estado",
+    "status": "status, status name, ip state, state, ip status, ip address state, tag, zustand, statut, état, estado",
     "role": "role, role name, rolle, rôle, función, rol",
     "vrf": "vrf, vrf name, network view, namespace name, parent namespace name",
     "tenant": (
@@ -63,7 +65,7 @@ _NAMES = {
     ),
     "cluster": "cluster",
     "dns_name": (
-        "dns name, hostname, fqdn, host name, dns, host, server, server name, rechnername, "
+        "dns name, hostname, fqdn, host name, system name, dns, host, server, server name, rechnername, "
         "gerätename, nom d hôte, nom dns, nom de machine, serveur, machine, nombre de host, nombre dns, servidor"
     ),
     "holder": (
@@ -86,13 +88,13 @@ _NAMES = {
         "note, comments, remark, remarks, kommentare, bemerkung, notiz, hinweis, commentaires, remarque, remarques, "
         "observations, notas, comentarios, observaciones"
     ),
-    "mac": "mac, mac address, mac adresse, adresse mac, dirección mac",
+    "mac": "mac, mac address, clientid, mac adresse, adresse mac, dirección mac",
     "vlan": "vlan, vlan number, vlan id, vlan vid",
     "gateway": (
         "gateway, is gateway, ip is gateway, is gw, default gateway, passerelle, puerta de enlace"
     ),
     "is_pool": "is pool, ispool, pool",
-    "mark_utilized": "mark utilized, marked utilized",
+    "mark_utilized": "mark utilized, marked utilized, isfull, is full",
     "rir": "rir",
     "folder": "is folder, isfolder, folder",
     "tags": "tags",
@@ -139,6 +141,18 @@ _UNSET = {"-", "–", "—", "n/a", "null", "noobject"}  # noqa: RUF001
 _PLACE = re.compile(r"(?=.*[.:])[0-9a-fA-F.:]+(?:/[0-9.]+)?")
 
 
+MENTIONS = "mentions"  # the field of what a row names beside its own addresses
+# The names of two columns that have the ends of a range, in plain form.
+_FIRST = re.compile(
+    r"(?:^| |dhcp|ip)(?:start|begin|first|from|von|anf|erst|deb|prem|inic|prim|desde|low|min)"
+)
+_LAST = re.compile(r"(?:^| |dhcp|ip)(?:end|stop|last|to$|bis|letz|fin|dern|hasta|ult|high|upp|max)")
+_LENGTH = re.compile("/?[0-9]{1,3}")
+_REMARKS = {"description", "note", "name", "holder", "dns_name", "owner", "status", "pool"}
+# The name of a column, its text, and whether it is read for something else: then only a range in it is an address.
+Cell = tuple[str, str, bool]
+
+
 @dataclass(frozen=True)
 class Layout:
     """The kind of a table's rows, the columns (from 0) of each field, and by name those that are not read.
@@ -172,7 +186,47 @@ class Layout:
                 texts[name] = _join_places(name, list(by_column.values()))
             elif by_column:
                 texts[name] = next(iter(by_column.values()))
+            for text in by_column.values() if name == PREFIX else ():
+                if _LENGTH.fullmatch(text):  # Subnet and CIDR
+                    texts.setdefault("mask", text)
         return texts
+
+    def others(self, cells: Sequence[str]) -> list[Cell]:
+        """Return the cells of a row that have no place of it; two with the ends of a range as one."""
+        found: list[Cell] = []
+        before = -1
+        for column, text in enumerate(cells):
+            if not text or column in self._places:
+                continue
+            name = self.names[column] if column < len(self.names) else ""
+            if (before, column) in self._ends:
+                first = found.pop()
+                found.append((f"{first[0]} {name}", f"{first[1]}-{text}", False))
+            else:
+                found.append((name, text, column in self._remarks))
+            before = column
+        return found
+
+    @cached_property
+    def _ends(self) -> frozenset[tuple[int, int]]:
+        """The pairs of columns that have the ends of a range."""
+        names = [_fold(name) for name in self.names]
+        firsts = [column for column, name in enumerate(names) if _FIRST.search(name)]
+        lasts = [column for column, name in enumerate(names) if _LAST.search(name)]
+        return frozenset(product(firsts, lasts))
+
+    @cached_property
+    def _remarks(self) -> frozenset[int]:
+        # Beside addresses also the column of prefixes, which has the lines below a table.
+        names = _REMARKS if self.kind == PREFIX else {*_REMARKS, PREFIX}
+        return frozenset(n for name in names & self.columns.keys() for n in self.columns[name])
+
+    @cached_property
+    def _places(self) -> frozenset[int]:
+        """The columns of which no text is looked through: they are read, and no remarks."""
+        ends = () if self.kind == RANGE else ("first", "last")  # one without the other
+        unread = frozenset(n for name in ends for n in self.columns.get(name, ()))
+        return self.used_columns - self._remarks - unread
 
     def unlike(self, cells: Sequence[str]) -> list[str]:
         """Return the names of columns with another text than the one that is read for their field."""
@@ -249,6 +303,11 @@ def recognise(header: Sequence[str]) -> Layout | None:
     return Layout(
         kind, register, {**columns, **custom_fields}, ignored, width=len(header), names=header
     )
+
+
+def has_place(cells: Sequence[str]) -> bool:
+    """Return True for a row with a prefix or an address, which is no header."""
+    return any(_PLAIN_ADDRESS.fullmatch(cell.strip().partition("/")[0]) for cell in cells)
 
 
 def _kind(columns: Mapping[str, Sequence[int]]) -> str | None:

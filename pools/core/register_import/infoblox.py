@@ -7,7 +7,7 @@ that NIOS requires, `_new_…` renames on an import there, and `EAInherited-…`
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pools.core.register_import import parsing
+from pools.core.register_import import mentions, parsing
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 from pools.core.register_import.tables import Row, take_gateways
 
@@ -23,8 +23,6 @@ _KINDS = {
     "hostrecord": ADDRESS,
     "arecord": ADDRESS,
     "aaaarecord": ADDRESS,
-    "dhcprange": RANGE,
-    "ipv6dhcprange": RANGE,
 }
 # Of several columns of a field, the first in this order that has a text counts.
 _NAMES = {
@@ -32,7 +30,7 @@ _NAMES = {
     "addresses6": ("ipv6_addresses",),
     "mask": ("netmask", "cidr"),
     "holder": ("parent",),
-    "dns_name": ("fqdn", "name"),
+    "dns_name": ("fqdn", "dname", "name"),
     "mac": ("mac_address", "duid"),
     "first": ("start_address",),
     "last": ("end_address",),
@@ -56,10 +54,10 @@ def is_header(cells: Sequence[str]) -> bool:
 def read_header(header: Sequence[str]) -> tuple[str, Layout | None]:
     """Return the type of objects that a header row begins, and their layout; None for types that are not read."""
     object_type = header[0].strip().lower().removeprefix("header-")
-    kind = _KINDS.get(object_type)
+    names = [cell.strip().lower().rstrip("*").strip() for cell in header]
+    kind = _KINDS.get(object_type) or _kind(names)
     if kind is None:
         return object_type, None
-    names = [cell.strip().lower().rstrip("*").strip() for cell in header]
     columns = {}
     for name, alternatives in _NAMES.items():
         numbers = [names.index(text) for text in alternatives if text in names]
@@ -74,6 +72,13 @@ def read_header(header: Sequence[str]) -> tuple[str, Layout | None]:
     return object_type, Layout(kind, "infoblox", columns, ignored, width=len(header), names=header)
 
 
+def _kind(names: Sequence[str]) -> str | None:
+    """Return what the objects of another type are: DHCP ranges, reserved ranges, bulk hosts, and records with an address."""
+    if {"start_address", "end_address"} <= {*names}:
+        return RANGE
+    return None if {"address", "ip_address"}.isdisjoint(names) else ADDRESS
+
+
 def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[Row]:
     """Return the rows of an object: a host record has one for each of its addresses, a network one for its router.
 
@@ -82,6 +87,7 @@ def read_object(object_type: str, layout: Layout, cells: Sequence[str]) -> list[
     values = layout.values(cells)
     if values.pop("action", "").upper() == "D":
         return []
+    mentions.add(values, layout.others(cells), "")
     if values.pop("disabled", "").lower() == "true":
         values["status"] = "disabled"
     if object_type.endswith("container"):

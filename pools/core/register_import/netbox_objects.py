@@ -52,6 +52,14 @@ def _custom_text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
+def read_text(value: Any) -> str:
+    """Return the text of a field of another register; of an object its name, of PowerShell's addresses the address."""
+    if isinstance(value, Mapping):
+        names = ("IPAddressToString", "name", "value", "display")
+        return next((_name(value, key) for key in names if value.get(key)), "")
+    return _custom_text(value)
+
+
 def _objects(value: Any) -> list[Json]:
     """Return the objects that a custom field refers to, one or several; [] for any other value."""
     items: list[Any] = value if isinstance(value, list) else [value]

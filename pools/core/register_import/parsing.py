@@ -14,12 +14,12 @@ from pools.core import addresses, errors, holders, spreadsheet_cells
 from pools.core.addresses import Address, InputSource, Network
 from pools.core.errors import FieldProblem
 from pools.core.register_import import attributes
-from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE
+from pools.core.register_import.columns import ADDRESS, MENTIONS, PREFIX, RANGE
 
 CONTAINER, POOL, HELD, RESERVED = TARGETS = ("container", "pool", "address", "reserved")
 _RESERVING = {"reserved", "deprecated"}  # states of addresses that nobody holds
 # Held by nobody.
-_FREE = {"available", "free", "unused", "frei", "verfügbar", "libre", "disponible"}
+FREE = {"available", "free", "unused", "frei", "verfügbar", "libre", "disponible"}
 # NetBox writes the labels of its choices into CSV files, in the language of the user.
 _CHOICES = {
     **dict.fromkeys(("aktiv", "actif", "activo"), "active"),
@@ -209,6 +209,7 @@ def _find_spans(text: str, mask: str = "", *, whole: bool = False) -> list[tuple
     """Return the span of each address and each range in a text, or of each prefix if `whole`."""
     spans: list[tuple[int, int, int]] = []
     text = unicodedata.normalize("NFKC", text)  # digits and points of double width
+    text = text if whole else spreadsheet_cells.spell_out(text)
     text = spreadsheet_cells.join_range(spreadsheet_cells.join_mask(text))
     for sign, written, own_length, last_number in _ANY_ADDRESS.findall(text):
         head = _ADDRESS_AND_PORT.sub(r"\1", written).rstrip(".")
@@ -240,15 +241,20 @@ def _network(address: str, length: str) -> Network | None:
 
 def _parse_texts(row: ParsedRow, kind: str, values: Mapping[str, str]) -> None:
     for name, text in values.items():
-        if attributes.is_attribute(name) or name.startswith(attributes.REFERENCE):
+        if (
+            attributes.is_attribute(name)
+            or name.startswith(attributes.REFERENCE)
+            or name == MENTIONS
+        ):
             continue  # what has no place here refuses no row
         if (damage := spreadsheet_cells.find_damage(text))[0] == "spreadsheet_error" or text == "=":
             raise errors.InvalidInput.for_field(name, *damage, text)
         longest = LONGEST.get(name, LONGEST_NAME)
         if not (text.isascii() and text.isprintable() and len(text) <= longest):
             holders.parse_description(text, field=name, max_length=longest)
+    described = values.get("description") or (values.get("name") if kind == RANGE else "")
     row.description = holders.parse_reason(
-        values.get("description") or values.get("note", ""), max_length=500, required=False
+        described or values.get("note", ""), max_length=500, required=False
     )
     if org := values.get("tenant", ""):
         row.org = holders.parse_identifier(org, field="tenant")
@@ -270,6 +276,8 @@ def _parse_prefix_name(row: ParsedRow, name: str, description: str) -> None:
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
     """Decide who holds an address; a reserved address that nobody holds becomes a reserved range."""
     holder = values.get("holder") or values.get("dns_name") or values.get("owner") or ""
+    if _CHOICES.get(holder.lower(), holder.lower()) in _RESERVING | FREE:  # a list of all addresses
+        status, holder = _CHOICES.get(holder.lower(), holder.lower()), ""
     if _is_yes(values.get("gateway", "")) and not holder:
         row.target, row.description = RESERVED, row.description or "gateway"
     elif status in _RESERVING and not holder:
@@ -279,6 +287,6 @@ def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> Non
         row.holder_id = (
             holder[:LONGEST_NAME] or row.description[:LONGEST_NAME] or str(row.first or "")
         )
-    if status in _FREE and not holder and not row.description:
+    if status in FREE and not holder and not row.description:
         message = f"the status {status} says that nobody holds the address"
         row.problems.append(FieldProblem("status", "not_in_use", message, status))

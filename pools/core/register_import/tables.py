@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, ip_address, ip_network, summarize_address_ran
 
 from pools.core import spreadsheet_cells
 from pools.core.addresses import Address
-from pools.core.register_import import columns
+from pools.core.register_import import columns, mentions, parsing
 from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
 
 COMMENT, FOLDER = "comment lines", "folders, which hold no address space"
@@ -22,6 +22,7 @@ _ONE_ADDRESS = re.compile(_ADDRESS)
 _REMARK = re.compile(r"\([^()]*\)")  # 10.0.0.1 (management)
 _WILDCARD = re.compile(r"((?:[0-9]{1,3}\.){1,3})[*xX](?:\.[*xX])*")  # 10.0.1.* or 10.0.x.x
 _HEADING = re.compile(rf"({_ADDRESS}/[0-9]+)(?: -(?: (.*))?)?")
+_TITLE = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}/[0-9]{2}(?![0-9.])")
 _VLAN = re.compile("vlan: ([0-9]+)")
 _VLAN_BEHIND = re.compile(r"([0-9]+)(?: - .*)?\)")  # the text of `(vlan: `
 _FOLDER = re.compile(r"folder|.*[(\[]folder[)\]]", re.IGNORECASE)
@@ -50,6 +51,8 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
     if layout.kind == ADDRESS and (heading := read_heading(cells)):
         return heading
     texts = layout.values(cells)
+    if texts.get("status", "").lower() in parsing.FREE and "dhcp" in " ".join(cells).lower():
+        texts["status"] = "dhcp"  # free for a DHCP server
     if layout.format == "phpipam":
         if layout.kind == ADDRESS and [*texts] == [ADDRESS] and not _has_digit(texts[ADDRESS]):
             return Row(left_out=NO_HOSTS)
@@ -59,9 +62,34 @@ def read_row(layout: Layout, cells: Sequence[str]) -> Row:
     return _classify(layout, texts)
 
 
+def complete(layout: Layout, cells: list[str], base: str) -> str:
+    """Give the places of a row what its last numbers lack, and return what the addresses of the next rows begin with.
+
+    It is that of the prefix beside them, else of the last line with a network.
+    """
+    if layout.format != "spreadsheet":
+        return base
+    named = [
+        cells[n] for n in layout.columns.get(PREFIX, ()) if n < len(cells) and cells[n].strip()
+    ]
+    lone = [cell for cell in cells if cell.strip()]
+    if named or len(lone) == 1:
+        base = mentions.find_base(" ".join(named or lone)) or (base if not named else "")
+    for name in (ADDRESS, "first", "last"):
+        for column in layout.columns.get(name, ()):
+            if column < len(cells):
+                cells[column] = mentions.complete(cells[column], base)
+    return base
+
+
 def split_row(row: Row) -> list[Row]:
     """Return a row for each address or prefix of one whose cell has several: `10.0.0.1, 10.0.0.2 (management)`."""
-    parts = spreadsheet_cells.split_values(_REMARK.sub(" ", row.texts.get(row.kind, "")))
+    text = _REMARK.sub(" ", row.texts.get(row.kind, ""))
+    if _ONE_ADDRESS.fullmatch(text):
+        return [row]
+    parts = spreadsheet_cells.split_values(
+        text if "/" in text else spreadsheet_cells.spell_out(text)
+    )
     if not parts or not all(map(_is_one_of_several, parts)):
         return [row]
     return [Row(row.kind, {**row.texts, row.kind: part}) for part in dict.fromkeys(parts)]
@@ -99,7 +127,8 @@ def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int,
         if not cells:
             continue
         text = " ".join(filter(None, (cell.strip() for cell in cells)))
-        if heading := read_heading(cells):
+        heading = read_heading(cells) or _read_title(text)
+        if heading:
             if before:
                 heading.texts.setdefault("description", before)
             headings.append((number, heading))
@@ -107,6 +136,15 @@ def read_headings(above: Sequence[tuple[int, Sequence[str]]]) -> list[tuple[int,
             headings[-1][1].texts["vlan"] = match[1]
         before = text
     return headings
+
+
+def _read_title(text: str) -> Row | None:
+    """Return the network that a sheet is about, by a line above its table that has other words beside it."""
+    networks = _TITLE.findall(text)
+    if len(networks) != 1 or not mentions.find_base(text) or not _is_network(networks[0]):
+        return None
+    description = " ".join(text.replace(networks[0], " ").split())
+    return Row(PREFIX, {"prefix": networks[0], "heading": "yes", "description": description})
 
 
 def take_prefix(layout: Layout, row: Row) -> Row | None:
@@ -192,7 +230,8 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
     text = texts.get(kind, "")
     if kind == RANGE:
         # Of a table that names the ranges of some prefixes.
-        is_range = PREFIX not in texts or "first" in texts or "last" in texts
+        span = texts.get("first", ""), texts.get("last", "")
+        is_range = PREFIX not in texts or (any(span) and span != _ends(texts))
         return Row(kind if is_range else PREFIX, texts)
     if kind == PREFIX and (prefix := _read_wide_prefix(text)):
         return Row(kind, {**texts, kind: prefix})
@@ -203,6 +242,8 @@ def _classify(layout: Layout, texts: dict[str, str]) -> Row:
         mask = texts.get("mask", "").removeprefix("/")
         if _is_network(f"{text}/{mask}" if mask and "/" not in text else text):
             texts["prefix"] = texts.pop(kind)
+            if "/" not in text:  # the network address, in a list of all addresses
+                texts["heading"] = "yes"
             return Row(PREFIX, texts)
     if kind == PREFIX and layout.is_list and text and "/" not in text:
         texts["address"] = texts.pop(kind)
@@ -227,6 +268,16 @@ def _read_wide_prefix(text: str) -> str:
     return ""
 
 
+def _ends(texts: dict[str, str]) -> tuple[str, str] | None:
+    """Return the first and the last address of the prefix that a row names."""
+    prefix, mask = texts[PREFIX], texts.get("mask", "").removeprefix("/")
+    try:
+        network = ip_network(f"{prefix}/{mask}" if mask and "/" not in prefix else prefix)
+    except ValueError:
+        return None
+    return str(network.network_address), str(network.broadcast_address)
+
+
 def _is_network(text: str, *, strict: bool = True) -> bool:
     if "/" not in text:
         return False
@@ -247,7 +298,8 @@ def _is_address(text: str) -> bool:
 def _read_range(text: str) -> tuple[str, str] | None:
     """Return the ends of a range of addresses that is written in one cell, such as 10.0.0.1-10.0.0.9 or 10.0.0.1-9."""
     first, _sign, last = (
-        part.strip() for part in spreadsheet_cells.join_range(text).partition("-")
+        part.strip()
+        for part in spreadsheet_cells.join_range(spreadsheet_cells.spell_out(text)).partition("-")
     )
     if not (_ONE_ADDRESS.fullmatch(first) and _ONE_ADDRESS.fullmatch(last)):
         return None

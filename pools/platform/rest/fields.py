@@ -29,9 +29,7 @@ class ParsedField(serializers.Field[Any, Any, Any, Any]):
             set_override(self, "field", schema)
 
     def run_validation(self, data: Any = empty) -> Any:
-        """The parsed value; InvalidInput. Validators of DRF are not used: the parser says it all."""
-        if data is empty:
-            return self.get_default()
+        """The parsed value of one that was sent; InvalidInput. Validators of DRF are not used: the parser says it all."""
         return self.to_internal_value(data)
 
     def to_internal_value(self, data: Any) -> Any:
@@ -76,8 +74,6 @@ class IntegerField(serializers.IntegerField):
     """A whole number between two, both included; wrong_type, out_of_range."""
 
     def run_validation(self, data: Any = empty) -> Any:
-        if data is empty:
-            return self.get_default()
         return parsing.integer(
             data, "", least=self.min_value or 0, most=self.max_value or (1 << 62)
         )
@@ -90,8 +86,6 @@ class ChoiceField(serializers.ChoiceField):
     """One of some words; wrong_type, invalid_choice."""
 
     def run_validation(self, data: Any = empty) -> Any:
-        if data is empty:
-            return self.get_default()
         return parsing.choice(data, "", tuple(self.choices))
 
     def to_representation(self, value: Any) -> Any:
@@ -203,8 +197,6 @@ class ListField(serializers.ListField):
         self._parser = parser
 
     def run_validation(self, data: Any = empty) -> Any:
-        if data is empty:
-            return self.get_default()
         if self._parser is not None:
             try:
                 return self._parser(data, "")

@@ -103,9 +103,9 @@ class Representation(Serializer):
 
 
 class ByFamilySerializer(Representation):
-    """What a pool has of IPv4, of IPv6 or of both; it is made of a dict by the number of the family."""
+    """What a pool has of IPv4, of IPv6 or of both."""
 
-    def to_representation(self, instance: Any) -> dict[str, Any]:
+    def to_representation(self, instance: Mapping[int, Any]) -> dict[str, Any]:
         return super().to_representation(
             {f"ipv{family}": value for family, value in instance.items()}
         )
@@ -175,8 +175,9 @@ def _validate_field(
     if value is empty:
         if field.required and not partial:
             raise errors.InvalidInput.for_field("", "required", _required_message(field))
-        if partial or field.default is empty:
-            return
+        if not partial and field.default is not empty:
+            values[field.source or ""] = field.get_default()
+        return
     if value is None:
         values[field.source or ""] = None
         return

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from pools.core import spreadsheet_cells
-from pools.core.register_import import columns, infoblox, netbox_objects, tables
+from pools.core.register_import import columns, infoblox, mentions, netbox_objects, tables
 from pools.core.register_import.columns import Layout
 from pools.core.spreadsheet_cells import Row
 from pools.platform import documents
@@ -21,7 +21,10 @@ from pools.platform.imports.lifecycle import Certainty, Recognition
 
 LARGEST = archives.LARGEST
 MOST_ROWS = 200_000
+_MOST_FIELDS = 500  # of objects that are no NetBox's
 _UNLIKE = "cells of the column {}, because another column of the same field counts"
+# A table beside others in which nobody knows the columns: its addresses are withheld.
+UNREAD = Layout("", "", {})
 _YAML_LIST = re.compile(r"(?:---\s+)?(- \w+:\s)")
 MORE_CELLS = (
     "ends of rows with more cells than the header: a text with the separator in it needs quotes"
@@ -59,27 +62,38 @@ class Reading:
 def read_file(name: str, content: bytes, reading: Reading) -> None:
     """Add the rows of a file to the reading. Raises InvalidInput for a file that is no table of a register."""
     before = len(reading.rows)
-    if pages := _read_pages(content):
+    pages = _read_pages(content)
+    if _has_netbox_objects(pages):
         _add_netbox_objects(name, pages, reading)
         return
-    result = _read_tables(content)
-    several = len(result.tables) + len(result.unread) > 1
-    for problem in result.problems:
-        reading.note(problem.code, problem.message)
-    for table in result.tables:
-        for note in table.notes:
-            reading.note(note.code, f"{name}: {note.message}" if table.name else note.message)
-        _read_rows(f"{name}: {table.name}" if several else name, table, reading)
-    for unread in result.unread:
-        message = f"the table {unread} has no column of prefixes or addresses, and is not read"
-        reading.note("left_out", f"{name}: {message}")
+    result = _tabulate(pages) if pages else _read_tables(content)
+    _add_tables(name, result, reading)
     if len(reading.rows) == before:
         message = "the file has a header and no rows below it"
         reading.note("no_rows", f"{name}: {message}" if name else message)
 
 
+def _add_tables(name: str, result: Tables[Layout], reading: Reading) -> None:
+    """Add the rows of tables, and note which are not read; what these name is that of the row before."""
+    several = len(result.tables) + len(result.unread) > 1
+    for problem in result.problems:
+        reading.note(problem.code, problem.message)
+    unread_tables = [table for table in result.tables if table.layout is UNREAD]
+    for table in result.tables:
+        for note in table.notes:
+            reading.note(note.code, f"{name}: {note.message}" if table.name else note.message)
+        if table.layout is not UNREAD:
+            _read_rows(f"{name}: {table.name}" if several else name, table, reading)
+    for table in unread_tables if reading.rows else ():
+        cells = [("", text, False) for _, row in table.rows() for text in _plain(row)]
+        mentions.add(reading.rows[-1].texts, cells, mentions.find_base(table.name))
+    for unread in (*result.unread, *(table.name for table in unread_tables)):
+        message = f"the table {unread} has no column of prefixes or addresses, and is not read"
+        reading.note("left_out", f"{name}: {message}")
+
+
 def _read_pages(content: bytes) -> list[Any]:
-    """Return the pages of NetBox's REST API, or the objects, that JSON or YAML has; [] for another file."""
+    """Return the pages of a REST API, or the objects, that JSON or YAML has; [] for another file."""
     archives.check_kind(content)
     if content.startswith(archives.ZIP):
         return []
@@ -93,11 +107,11 @@ def _read_pages(content: bytes) -> list[Any]:
         data = documents.load_yaml(listed, limit=archives.LARGEST)[0].data
     else:
         return []
-    pages = data if isinstance(data, list) else [data]
-    if not any(map(netbox_objects.read_object, _objects(pages))):
-        message = "expected prefixes, ranges or addresses as NetBox's REST API answers them"
-        raise file_error("unsupported_document", message)
-    return pages
+    return data if isinstance(data, list) else [data]
+
+
+def _has_netbox_objects(pages: Sequence[Any]) -> bool:
+    return any(map(netbox_objects.read_object, _objects(pages)))
 
 
 def _is_page(page: Any) -> bool:
@@ -105,8 +119,31 @@ def _is_page(page: Any) -> bool:
 
 
 def _objects(pages: Sequence[Any]) -> Iterator[object]:
+    """Yield the objects of pages as NetBox, phpIPAM (`data`), PowerShell (`value`) and Infoblox (`result`) write them."""
     for page in pages:
-        yield from page["results"] if _is_page(page) else [page]
+        lists = (
+            (page.get(key) for key in ("results", "data", "value", "result"))
+            if isinstance(page, dict)
+            else ()
+        )
+        yield from next((items for items in lists if isinstance(items, list)), [page])
+
+
+def _tabulate(pages: Sequence[Any]) -> Tables[Layout]:
+    """Return a table of objects that are not NetBox's, with their fields as columns. Raises InvalidInput."""
+    items = [item if isinstance(item, dict) else {} for item in _objects(pages)]
+    header = [*dict.fromkeys(name for item in items for name in item)]
+    layout = columns.recognise(header) if len(header) <= _MOST_FIELDS else None
+    _check_number(len(items))
+    if layout is None:
+        message = "expected prefixes, ranges or addresses as NetBox's REST API answers them"
+        raise file_error("unsupported_document", message)
+
+    def read_rows(_columns: frozenset[int] | None) -> Iterator[Row]:
+        for number, item in enumerate(items, start=1):
+            yield number, [netbox_objects.read_text(item.get(name)) for name in header]
+
+    return Tables([Table("", layout, [(0, header)], read_rows)])
 
 
 def _add_netbox_objects(name: str, pages: Sequence[Any], reading: Reading) -> None:
@@ -132,7 +169,7 @@ def _add_netbox_objects(name: str, pages: Sequence[Any], reading: Reading) -> No
 
 def _read_tables(content: bytes) -> Tables[Layout]:
     result = file_tables.read_tables(content, _find_header)
-    if not result.tables:
+    if all(table.layout is UNREAD for table in result.tables):
         raise file_error(
             "header",
             "no header row found: name the columns as NetBox, phpIPAM or Infoblox do, or for example "
@@ -143,9 +180,12 @@ def _read_tables(content: bytes) -> Tables[Layout]:
 
 def recognise(name: str, content: bytes) -> Recognition:  # noqa: ARG001  # not trusted
     """Return what a file is read as, and by which columns. Raises InvalidInput if it is no table of a register."""
-    if _read_pages(content):
+    pages = _read_pages(content)
+    if _has_netbox_objects(pages):
         return Recognition("netbox-api", Certainty.PRODUCT, "the objects in it")
-    table = max(_read_tables(content).tables, key=_certainty)
+    result = _tabulate(pages) if pages else _read_tables(content)
+    tables_read = [table for table in result.tables if table.layout is not UNREAD]
+    table = max(tables_read, key=_certainty)
     layout = table.layout
     header = table.above[-1][1] if table.above else ()
     evidence = f"the columns {', '.join(header[column] for column in sorted(layout.used_columns) if column < len(header))}"
@@ -177,7 +217,7 @@ def _find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, L
         if infoblox.is_header(record):
             every = {str(column): (column,) for column in range(len(record))}
             return number - 1, Layout("", "infoblox", every)
-        layout = columns.recognise(record)
+        layout = None if columns.has_place(record) else columns.recognise(record)
         if layout is not None and len(layout.columns) > 1:
             return number, layout
         if layout is not None and best is None:
@@ -185,6 +225,8 @@ def _find_header(first: Sequence[Sequence[str]], delimiter: str) -> tuple[int, L
     if best is not None:
         return best
     layout = _find_list(first)
+    if layout is None and any(map(columns.has_place, first)):
+        layout = UNREAD
     return None if layout is None else (0, layout)
 
 
@@ -205,10 +247,12 @@ def _read_rows(name: str, table: Table[Layout], reading: Reading) -> None:
     if layout.format == "infoblox":
         _read_infoblox(name, table.rows(), reading, left_out)
     else:
+        above = [(line, _plain(cells)) for line, cells in table.above]
         if layout.kind == columns.ADDRESS:
-            for line, row in tables.read_headings([(n, _plain(cells)) for n, cells in table.above]):
+            for line, row in tables.read_headings(above):
                 _add(reading, SourceRow(line, row.kind, row.texts, name))
-        _read_table(name, table.rows(), layout, reading, left_out)
+        titles = [cell for _, cells in above[:-1] for cell in cells]
+        _read_table(name, table.rows(), layout, reading, left_out, titles)
     for what, count in (+left_out).items():
         reading.note(
             "left_out", f"{name}: not read: {count} {what}" if name else f"not read: {count} {what}"
@@ -221,17 +265,22 @@ def _read_table(
     layout: Layout,
     reading: Reading,
     left_out: Counter[str],
+    titles: Sequence[str],
 ) -> None:
     layout = _with_custom_fields(layout, name, reading)
+    notes = [("", text, False) for text in titles]  # of no row: one beside them has what they name
+    base = mentions.find_base(" ".join((name, *titles)))
     seen: set[frozenset[tuple[str, str]]] = set()  # prefixes and gateways beside other cells
     for line, record in records:
-        if not any(cell.strip() for cell in record):
-            continue
         cells = _plain(record)
+        if not any(map(str.strip, cells)):
+            continue
         left_out[MORE_CELLS] += layout.has_more(cells)
+        base = tables.complete(layout, cells, base)
         row = tables.read_row(layout, cells)
         if row.left_out:
             left_out[row.left_out] += 1
+            notes += [("", text, False) for text in cells]
             continue
         if other := tables.starts_table(layout, cells, row):
             layout = _with_custom_fields(other, name, reading)
@@ -241,8 +290,12 @@ def _read_table(
             if other_row and (key := frozenset(other_row.texts.items())) not in seen:
                 seen.add(key)
                 _add(reading, SourceRow(line, other_row.kind, other_row.texts, name))
-        for part in tables.split_row(row):
+        parts = tables.split_row(row)
+        mentions.add(parts[0].texts, [*notes, *layout.others(cells)], base)
+        notes = []
+        for part in parts:
             _add(reading, SourceRow(line, part.kind, part.texts, name))
+    mentions.add(reading.rows[-1].texts if reading.rows else {}, notes, base)
 
 
 def _plain(cells: Sequence[str]) -> list[str]:
@@ -260,9 +313,13 @@ def _with_custom_fields(layout: Layout, name: str, reading: Reading) -> Layout:
 
 
 def _add(reading: Reading, row: SourceRow) -> None:
-    if len(reading.rows) >= MOST_ROWS:
-        raise file_error("too_many_rows", f"an import may have at most {MOST_ROWS:,} rows")
+    _check_number(len(reading.rows) + 1)
     reading.rows.append(row)
+
+
+def _check_number(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise file_error("too_many_rows", f"an import may have at most {MOST_ROWS:,} rows")
 
 
 def _read_infoblox(

@@ -9,22 +9,25 @@ parsed, every address that its text names counts.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
 from operator import itemgetter
 
-from pools.core.register_import import parsing
-from pools.core.register_import.parsing import HELD, RESERVED
+from pools.core.register_import import columns, parsing
+from pools.core.register_import.parsing import HELD, POOL, RESERVED
 from pools.models import RegisterImport, RegisterRow
 from pools.models.imports import RowStatus
 from pools.register.imports import comparison
-from pools.register.imports.places import Level, Place, Space
+from pools.register.imports.places import Level, Place, Space, edges
 
 # Nobody uses these addresses, or no pool hands them out.
 _NOT_IN_USE = {"not_in_use", "network_address", "broadcast_address"}
 _LONGEST_LABEL = 200
 _ADDRESSES = {4: IPv4Address, 6: IPv6Address}
+
+# Why addresses are withheld for a row that is imported.
+NAMED, UTILIZED = "named beside", "marked as utilized"
 
 Spans = list[tuple[int, int]]
 
@@ -37,6 +40,7 @@ class Use:
     space: Space
     first: int
     last: int
+    reason: str = ""  # but for a row that is not imported
 
 
 def is_left_out(row: RegisterRow) -> bool:
@@ -49,6 +53,22 @@ def uses(row: RegisterRow) -> Iterator[Use]:
     if not _NOT_IN_USE.intersection(reason["code"] for reason in row.problems):
         for version, first, last in spans(row):
             yield Use(row, (row.cluster_id or 0, row.space_name, version), first, last)
+
+
+def mentions(row: RegisterRow) -> Iterator[Use]:
+    """Yield what a row names beside its own addresses: nobody may have it, but who has a row of it."""
+    text = row.texts.get(columns.MENTIONS, "")
+    spans = parsing.find_spans(columns.ADDRESS, {columns.ADDRESS: text}) if text else ()
+    for version, first, last in spans:
+        space = (row.cluster_id or 0, row.space_name, version)
+        yield Use(row, space, first, last, NAMED)
+
+
+def utilized(row: RegisterRow) -> Iterator[Use]:
+    """Yield the prefix of a pool that the source has marked as full: it hands out none of its addresses."""
+    if row.target == POOL and "mark_utilized" in row.details:
+        space = (row.cluster_id or 0, row.space_name, row.first.version)
+        yield Use(row, space, int(row.first), int(row.last), UTILIZED)
 
 
 def spans(row: RegisterRow) -> list[tuple[int, int, int]]:
@@ -80,10 +100,9 @@ def withhold(
         level = levels.get(use.space)
         if level is None or (use.first == use.last and (id(level), use.first) in held):
             continue
-        for place in level.pools_between(use.first, use.last):
-            if place.cidr is None or not place.cidr.closed:
-                pools[id(place)] = place, level
-                by_pool[id(place)].append(use)
+        for place in _pools(use, level):
+            pools[id(place)] = place, level
+            by_pool[id(place)].append(use)
     reserved = _reserved(imported)
     registered = comparison.ranges_of_cidrs(
         place.cidr.pk for place, _ in pools.values() if place.cidr
@@ -99,6 +118,14 @@ def withhold(
     for position, row in enumerate(rows):
         row.number = number + position
     return rows
+
+
+def _pools(use: Use, level: Level) -> Iterator[Place]:
+    for place in level.pools_between(use.first, use.last):
+        # Who names a network address means the network.
+        is_network = use.first == use.last and use.first in edges(place, use.space[2])
+        if not (use.reason and is_network) and (place.cidr is None or not place.cidr.closed):
+            yield place
 
 
 def of_other_holders(
@@ -131,7 +158,7 @@ def _disjoint(same: Iterable[Use], place: Place) -> Iterator[Use]:
     for use in sorted(same, key=lambda use: (use.first, -use.last)):
         first, last = max(use.first, end + 1), min(use.last, place.last)
         if first <= last:
-            yield Use(use.row, use.space, first, last)
+            yield replace(use, first=first, last=last)
             end = last
 
 
@@ -171,10 +198,16 @@ def _row(use: Use, place: Place, first: int, last: int) -> RegisterRow:
             "space_name": space_name,
             **ends,
             "details": {"left_out": "yes"},
-            "description": f"in use, not imported: {label}"[:_LONGEST_LABEL].removesuffix(": "),
+            "description": f"{use.reason or 'in use, not imported'}: {label}"[
+                :_LONGEST_LABEL
+            ].removesuffix(": "),
         },
     )
     message = f"row {source.line} has it in use and is left out: nobody gets it"
+    if use.reason == NAMED:
+        message = f"row {source.line} names it, and no row has it: nobody gets it"
+    elif use.reason == UTILIZED:
+        message = f"row {source.line} says that its prefix is full: nobody gets it"
     row.problems = [{"code": "left_out", "message": message}]
     row.pool_name = place.pool_name
     row.pool_cidr_id = place.cidr.pk if place.cidr else None

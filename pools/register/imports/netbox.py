@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib import parse
 
 from django.conf import settings
 from urllib3 import BaseHTTPResponse, util
@@ -91,13 +90,17 @@ class _Client:
         raise ChangedWhileReading(f"the list {path} of NetBox changed while it was read")
 
     def _read_once(self, path: str) -> list[Mapping[str, Any]] | None:
-        """Return the objects of a list by id; None if the pages do not belong together."""
+        """Return the objects of a list by id; None if the pages do not belong together.
+
+        Each page begins with the last object of the one before it, else the list was shifted in between: as many may
+        have come as have gone.
+        """
         by_id: dict[int, Mapping[str, Any]] = {}
         first_count: int | None = None
-        total = 0
-        query: str | None = f"limit={PAGE}&ordering=id"
-        while query is not None:
-            page = self._get(f"/api/ipam/{path}/?{query}")
+        last: int | None = None
+        while True:
+            offset = max(len(by_id) - 1, 0)
+            page = self._get(f"/api/ipam/{path}/?limit={PAGE}&offset={offset}&ordering=id")
             items, count = page.get("results"), page.get("count")
             if not isinstance(items, list) or not isinstance(count, int):
                 raise faults.MalformedResponse(f"the answer of NetBox to {path} is no list")
@@ -106,14 +109,17 @@ class _Client:
             ):
                 raise faults.MalformedResponse(f"NetBox has objects without an id in {path}")
             first_count = count if first_count is None else first_count
-            total += len(items)
+            ids = [item["id"] for item in items]
+            known = len(by_id)
             by_id |= {item["id"]: item for item in items}
-            following = page.get("next")
-            # Only the query: the host of the link may be that behind a proxy.
-            query = parse.urlsplit(str(following)).query if following else None
-            if count != first_count or total > count or (query is not None and not items):
+            is_joined = last is None or ids[:1] == [last]
+            if count != first_count or not is_joined or len(by_id) != offset + len(items):
                 return None
-        return list(by_id.values()) if len(by_id) == total == first_count else None
+            if not page.get("next"):
+                return list(by_id.values()) if len(by_id) == count else None
+            if len(by_id) == known:
+                return None
+            last = ids[-1]
 
     def _get(self, path: str) -> dict[str, Any]:
         for attempt in range(1, _ATTEMPTS + 1):

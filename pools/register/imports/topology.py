@@ -41,7 +41,7 @@ class Destinations:
             parsing.read_vrf(name): cluster for name, cluster in mapping.get("vrf", {}).items()
         }
         self._sites: Mapping[str, int] = mapping.get("site", {})
-        self.others = sorted(set(self._sites.values()))
+        self.others = sorted(self.names.keys() & {*self._sites.values()})
 
     def is_decided(self, row: RegisterRow) -> bool:
         """Return True if the VRF or the site of a row says its cluster; the site "" stands for rows without one."""
@@ -50,16 +50,16 @@ class Destinations:
 
     def locate(self, row: parsing.ParsedRow) -> tuple[int, str]:
         """Return the id of the cluster and the name of the address space. Raises InvalidInput."""
+        default = self.register_import.cluster_id
+        cluster, space_name = self._sites.get(row.site, default), row.vrf
         if row.cluster:
-            if row.cluster not in self._ids:
-                message = "there is no such cluster"
-                raise errors.InvalidInput.for_field(
-                    "cluster", "unknown_cluster", message, row.cluster
-                )
-            return self._ids[row.cluster], row.vrf
-        if row.vrf in self.vrfs:
-            return self.vrfs[row.vrf], ""
-        return self._sites.get(row.site, self.register_import.cluster_id), row.vrf
+            cluster = self._ids.get(row.cluster, 0)
+        elif row.vrf in self.vrfs:
+            cluster, space_name = self.vrfs[row.vrf], ""
+        if cluster not in self.names:  # that of a mapping may have been removed since
+            message = "there is no such cluster"
+            raise errors.InvalidInput.for_field("cluster", "unknown_cluster", message, row.cluster)
+        return cluster, space_name
 
 
 def resolve(
@@ -91,6 +91,7 @@ def resolve(
     inside = (row for level in levels.values() for row in level.inside)
     bad = (row for row, _ in located if row.verdict in _BAD)
     in_use += [use for row in (*inside, *bad) for use in left_out.uses(row)]
+    in_use += [use for row in rows for use in left_out.utilized(row)]
     in_use = [place for use in in_use for place in _in_clusters(use, levels, destinations)]
     in_use += left_out.of_other_holders(located, destinations.register_import)
     number = max((row.number for row in rows), default=0) + 1
@@ -105,6 +106,7 @@ def _sort_rows(
     others: list[RegisterRow] = []
     in_use: list[left_out.Use] = []
     for row in rows:
+        in_use += left_out.mentions(row)
         is_left_out = left_out.is_left_out(row)
         if row.kind == "prefix":
             for version, first, last in left_out.spans(row):
