@@ -256,7 +256,7 @@ def _zone_help() -> str:
 class WaveForm(row_forms.ObjectForm):
     cluster = related.RelatedField(scoped.OFFERED_CLUSTERS, Cluster.objects.order_by("name"))
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
-    planned_at = forms.DateTimeField(
+    planned_at = fields.TimeField(
         label=_("Planned for"),
         required=False,
         widget=_datetime_input(),

@@ -275,11 +275,11 @@ _OFFERED_POOLS = related.offer("pools", "pools.view_pool", blocks.POOLS)
 _MINUTES = "%Y-%m-%dT%H:%M"
 
 
-def _moment_field(label: Any) -> forms.DateTimeField:
+def _moment_field(label: Any) -> fields.TimeField:
     widget = forms.DateTimeInput(
         format=_MINUTES, attrs={"type": "datetime-local", "class": "cad-input"}
     )
-    return forms.DateTimeField(label=label, required=False, widget=widget)
+    return fields.TimeField(label=label, required=False, widget=widget)
 
 
 class ComparisonForm(forms.Form):

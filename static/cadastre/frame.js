@@ -57,6 +57,20 @@ document.addEventListener("keydown", (event) => {
   else if (find) location.assign(find.href);
 });
 
+// The palette says why it has no results: the session has ended.
+document.addEventListener("htmx:afterRequest", ({ detail, target }) => {
+  if (target.id !== "search-input-command" || !detail.xhr.responseURL.includes("/login/")) return;
+  const link = document.createElement("a");
+  link.href = location.pathname + location.search;
+  link.className = "cad-link";
+  link.textContent = gettext("Session expired; sign in to continue");
+  const note = document.createElement("p");
+  note.className = "cad-note";
+  note.append(link);
+  document.querySelector("#command-results").replaceChildren();
+  document.querySelector("#command-results-note").replaceChildren(note);
+});
+
 // A touch screen has no hover: a tap on "3 hours ago" shows the exact time, and another one the age.
 document.addEventListener("click", (event) => {
   const time = event.target.closest("time[title]");

@@ -43,7 +43,9 @@ document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
 
 document.addEventListener("htmx:afterRequest", ({ detail, target }) => {
   if (target.id !== "cad-live" || detail.xhr.status !== 200) return;
-  const isPage = new URL(detail.xhr.responseURL).pathname === location.pathname; // no sign-in, and not the frame alone
+  const path = new URL(detail.xhr.responseURL).pathname;
+  if (path.endsWith("/login/")) target.setAttribute("aria-pressed", "false"); // the session has ended
+  const isPage = path === location.pathname; // no sign-in, and not the frame alone
   const parts = [...document.querySelectorAll("[data-live]")];
   const isGone = (part) => part.dataset.live === "reload" && !detail.xhr.response.includes(`id="${part.id}"`);
   if (isPage && parts.some(isGone)) location.reload();

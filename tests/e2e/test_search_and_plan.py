@@ -1,6 +1,7 @@
 """The search field of each page and the tree of the address plan, in a browser."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.conftest import Visit
 
@@ -49,6 +50,20 @@ def test_ctrl_k_opens_the_palette_from_anywhere(visit: Visit) -> None:
     recent.get_by_text("Allocate from yellow-pool").wait_for()
     page.keyboard.press("Escape")
     page.locator("#cad-palette").wait_for(state="hidden")
+
+
+def test_an_ended_session_is_said_by_the_palette_and_by_live(visit: Visit) -> None:
+    page = visit.page
+    visit.open("/admin/pools/pool/?q=yellow")
+    live = page.locator("#cad-live")
+    expect(live).to_have_attribute("aria-pressed", "true")
+    page.context.clear_cookies()
+    expect(live).to_have_attribute("aria-pressed", "false", timeout=60_000)
+    page.keyboard.press("Control+k")
+    page.locator("#search-input-command:focus").wait_for()
+    page.keyboard.type("yellow-pool")
+    page.locator("#cad-palette").get_by_role("link", name="Session expired; sign in").click()
+    page.wait_for_url("**/admin/login/?next=/admin/pools/pool/**")
 
 
 def test_levels_of_the_plan_open_and_close_in_place(visit: Visit) -> None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from pools.admin.clusters.drift import DriftAdmin
 from pools.admin.clusters.observed import FindingAdmin
+from pools.admin.pools.blocks import BlockAdmin
 from pools.admin.pools.environments import EnvironmentAdmin
 from pools.admin.pools.pools import PoolAdmin
 from pools.models import Block, Environment, Event, Pool
@@ -128,6 +129,33 @@ def test_a_list_is_sorted_by_what_it_offers() -> None:
 
     assert orgs("-2") == "cba"
     assert orgs("-3") == "abc"  # the description is not offered
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+def test_a_page_that_is_gone_is_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, estimated: bool
+) -> None:
+    """Its filters, search and order stay, and so does what is exported."""
+    monkeypatch.setattr(BlockAdmin, "list_per_page", 3)
+    monkeypatch.setattr(large_tables, "estimated_rows", lambda _model: 200_000 if estimated else 0)
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    many(pool, 5)
+    factories.give_back(factories.take(pool))
+    client = people.browser()
+    url = reverse("admin:pools_block_changelist")
+    for page, rows in ((2, 2), (9, 2), (0, 3), (-1, 3)):
+        answer = client.get(url, {"state": "held", "o": "1", "p": page})
+        assert len(answer.context["cl"].result_list) == rows, page
+    export = client.get(reverse("admin:pools_block_export"), {"state": "held", "p": 9})
+    assert export.getvalue().count(b",held,") == 5
+
+
+def test_a_filter_that_a_list_does_not_have_is_named() -> None:
+    client = people.browser()
+    url = reverse("admin:pools_block_changelist")
+    page = client.get(url, {"holder_uid": "x"}, follow=True)
+    assert "There is no such filter" in page.content.decode()
+    assert "There is no such filter" not in client.get(url).content.decode()
 
 
 def test_a_search_that_finds_nothing_reads_the_table_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -186,6 +187,27 @@ class LinesField(forms.CharField):
         if line_errors:
             raise forms.ValidationError(line_errors)
         return tuple(values)
+
+
+class TimeField(forms.DateTimeField):
+    """A time in the user's zone. In the hour that clocks repeat it is the first one, unless the text has an offset."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        try:
+            moment = super().to_python(value)
+        except forms.ValidationError as error:
+            if error.code != "ambiguous_timezone":
+                raise
+            moment = (error.params or {})["datetime"].replace(
+                tzinfo=timezone.get_current_timezone()
+            )
+        return moment and parse(holders.parse_timestamp, moment.isoformat())
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return a time as the widget shows it, the second one of a repeated hour with its offset."""
+        if isinstance(value, datetime) and (local := timezone.localtime(value)).fold:
+            return local.isoformat(" ", "minutes")
+        return super().prepare_value(value)
 
 
 class PeriodField(forms.CharField):

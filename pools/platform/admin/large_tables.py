@@ -51,7 +51,16 @@ class EstimatedPaginator(paginator.Paginator[Any]):
 
 
 class TextList(ChangeList):
-    """A list whose filters are given texts that PostgreSQL has: none with NUL."""
+    """A list whose filters are given texts that PostgreSQL has, none with NUL, and that has a last page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the rows of a page, of the last one where there are fewer: rows may be gone since the page was opened."""
+        try:
+            super().get_results(request)
+        except IncorrectLookupParameters:
+            pages = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
+            self.page_num = max(1, min(self.page_num, pages.num_pages))
+            super().get_results(request)
 
     def get_filters_params(self, params: Any = None) -> dict[str, list[str]]:
         values = super().get_filters_params(params)

@@ -17,7 +17,7 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import display_for_field, display_for_value, lookup_field
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import models
 from django.forms import Media
@@ -183,6 +183,8 @@ class ListAdmin(Base[Row]):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if ERROR_FLAG in request.GET:  # Django's redirect from filters that a list does not have
+            messages.warning(request, gettext("There is no such filter, so all rows are shown."))
         return super().changelist_view(
             request, {**self.list_context(request), **(extra_context or {})}
         )

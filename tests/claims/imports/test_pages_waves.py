@@ -1,5 +1,6 @@
 """Waves: VMs that move together, and whether everything is ready for them."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -111,3 +112,35 @@ def test_a_viewer_is_offered_no_change(network: Network, wave: Wave) -> None:
     assert "Add VMs by name" not in pages.text(viewer.get(url(wave)))
     of = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"))
     assert viewer.post(pages.url(of), {"action": "wave", "wave_name": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "shown"),
+    [
+        ("2027-10-31 02:30", "2027-10-31T00:30Z", "2027-10-31 02:30"),  # the first one
+        ("2027-10-31 02:30+01:00", "2027-10-31T01:30Z", "2027-10-31 02:30+01:00"),
+        ("2027-03-28 02:30", "2027-03-28T01:30Z", "2027-03-28 03:30"),  # clocks have skipped it
+        ("2027-03-28 04:30", "2027-03-28T02:30Z", "2027-03-28 04:30"),
+    ],
+)
+def test_a_wave_in_the_night_when_clocks_change(
+    client: Client, wave: Wave, text: str, moment: str, shown: str
+) -> None:
+    client.cookies["time_zone"] = "Europe/Berlin"
+    edit = reverse("admin:claims_wave_edit", args=[wave.pk])
+    assert client.post(edit, {"name": "Saturday", "planned_at": text}).status_code == 302
+    wave.refresh_from_db()
+    assert wave.planned_at == datetime.fromisoformat(moment)
+    assert f'value="{shown}"' in pages.text(client.get(edit))
+
+
+@pytest.mark.parametrize("text", ["0001-01-01 00:00", "9999-12-31 23:59"])
+def test_a_time_outside_of_the_calendar_is_refused(client: Client, wave: Wave, text: str) -> None:
+    for zone in ("Asia/Tokyo", "America/St_Johns"):
+        client.cookies["time_zone"] = zone
+        edit = reverse("admin:claims_wave_edit", args=[wave.pk])
+        answer = client.post(edit, {"name": "Saturday", "planned_at": text})
+        assert "Must be a time" in pages.text(answer)
+        url = reverse("admin:history_compare")
+        page = client.get(url, {"since": text.replace(" ", "T"), "until": ""})
+        assert "Must be a time" in pages.text(page)
