@@ -210,6 +210,13 @@ def test_who_is_seen_again_is_not_suspected_any_more(feed: Feed) -> None:
     assert (feed.suspected(), feed.leaked()) == (["i-1"], [])
 
 
+def test_a_leak_ends_when_its_holder_is_seen_again(feed: Feed) -> None:
+    feed.holds("i-1")
+    feed.twice()
+    feed.report("i-1")
+    assert count() == 0
+
+
 def test_a_delta_never_makes_a_leak_and_clears_one(feed: Feed) -> None:
     feed.holds("i-1")
     feed.holds("i-2")
