@@ -212,7 +212,7 @@ def _render_registered(row: models.Entry | models.IPAMClaim) -> JsonObject:
 
 
 def running_side(workload: models.Workload) -> Side:
-    """Return the running side of the"""
+    """Return the running side of a comparison: what the workload has."""
     is_vm = workload.kind == WorkloadKind.VMI
     return Side(
         workload.mac,

@@ -25,9 +25,8 @@ ATTEMPTS = 5  # attempts after conflicts with other writers
 _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"}
 _Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
-_NOT_TRACKED = (
-    "before-first-apply"  # by whom API servers say that an object without managedFields is owned
-)
+# By whom API servers say that an object without managedFields is owned.
+_NOT_TRACKED = "before-first-apply"
 
 log = logging.getLogger(__name__)
 
@@ -200,8 +199,8 @@ def _require_last_writer(
     """Raise WrittenElsewhere if a field of our manager differs from what it wrote last, and still wants.
 
     Two registers that both wrote it again would do so for ever, several times a second (rule
-    `registers-do-not-fight`). Otherwise what was
-    written last is forgotten: a write whose outcome remains unknown must not be taken for the last one.
+    `registers-do-not-fight`). Otherwise what was written last is forgotten: a write whose outcome
+    remains unknown must not be taken for the last one.
     """
     uid = current["metadata"]["uid"]
     kind = write.resource.kind

@@ -211,9 +211,8 @@ def _postpone(pool_id: int) -> None:
 def _retry_request(pool_id: int, request_id: int, author: events.Author) -> RequestState | None:
     """Return the request's new state, or None if another worker is retrying it."""
     with events.recorded_by(author):
-        window.lock(
-            pool_id
-        )  # before the request's row, which is deleted with its pool under this lock
+        # Before the request's row, which is deleted with its pool under this lock.
+        window.lock(pool_id)
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
             .filter(pk=request_id, state=RequestState.PENDING)
