@@ -201,7 +201,11 @@ class TimeField(forms.DateTimeField):
             moment = (error.params or {})["datetime"].replace(
                 tzinfo=timezone.get_current_timezone()
             )
-        return moment and parse(holders.parse_timestamp, moment.isoformat())
+        try:
+            return moment and holders.parse_timestamp(moment.isoformat())
+        except errors.InvalidInput as error:
+            message = _("Enter a time between the years 2000 and 2199.")
+            raise forms.ValidationError(message, code=error.problems[0].code) from error
 
     def prepare_value(self, value: Any) -> Any:
         """Return a time as the widget shows it, the second one of a repeated hour with its offset."""
