@@ -52,8 +52,10 @@ def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str
     `step` is called with the number of rows done. Raises ImportHasBadRows (with `vm_import.skip_bad` only if rows would
     be written elsewhere than the draft says), ClusterDecides, InvalidInput network_unfit, and QuotaExceeded for an import of a VM owner.
     """
-    limited = _written_rows(vm_import).values_list("values__namespace", flat=True).distinct()
-    with namespaces.enforce_quota(vm_import.cluster_id, limited if vm_import.limited else ()):
+    # Of all rows: one in conflict may be new by now.
+    named = vm_import.rows.order_by().values_list("values__namespace", flat=True).distinct()
+    limited = [name for name in named if name] if vm_import.limited else []
+    with namespaces.enforce_quota(vm_import.cluster_id, limited):
         return _write(vm_import, author=author, step=step)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -133,11 +132,20 @@ def users_within(user: Any) -> QuerySet[User]:
     return User.objects.exclude(pk__in=User.objects.filter(more).exclude(pk=user.pk).values("pk"))
 
 
-def is_last_superuser(user: User) -> bool:
-    """Return True if nobody else can sign in as a superuser; whoever else asks waits for the end of the transaction."""
+def _lasting_superusers() -> QuerySet[User]:
+    """Return the superusers who can sign in and stay it: a directory sets the rights of its users at each sign-in."""
     rows = User.objects.filter(is_superuser=True, is_active=True, is_staff=True)
-    with transaction.atomic():
-        return [row.pk for row in rows.select_for_update()] == [user.pk]
+    return rows.filter(directory_account=None).order_by("pk")
+
+
+def lock_superusers() -> None:
+    """Let nobody else take away a superuser until the transaction ends. Call it before another user is locked."""
+    list(_lasting_superusers().select_for_update(of=("self",), no_key=True))
+
+
+def is_last_superuser(user: User) -> bool:
+    """Return True if nobody else stays a superuser."""
+    return [row.pk for row in _lasting_superusers()] == [user.pk]
 
 
 def is_needed_group(group: Group) -> bool:

@@ -57,12 +57,14 @@ class UserChangeForm(
 
     def clean(self) -> Any:
         """Refuse to lock the requester out, or the last superuser."""
+        was_superuser = self.fields["role"].initial == access.SUPERUSER
+        if was_superuser:
+            access.lock_superusers()
         values = super().clean()
         closed = [name for name in ("is_active", "is_staff") if not self.cleaned_data.get(name)]
         if self.instance.pk == self.requester.pk:
             for name in closed:
                 self.add_error(name, gettext("You cannot lock yourself out."))
-        was_superuser = self.fields["role"].initial == access.SUPERUSER
         is_superuser = self.instance.is_superuser and not closed
         if was_superuser and not is_superuser and access.is_last_superuser(self.instance):
             self.add_error("role", _last_superuser())
@@ -328,6 +330,11 @@ class UserAdmin(_Account, _Users):
         if row.pk == request.user.pk:
             return gettext("You cannot delete your own account.")
         return _last_superuser() if access.is_last_superuser(row) else ""
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        if request.method == "POST":
+            access.lock_superusers()
+        return super().get_deleted_objects(objs, request)
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         """Lock what a sign-in, what sends a message, and a form lock before what belongs to it; then delete a user."""

@@ -95,9 +95,9 @@ def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift
     with events.recorded_by(author):
         leases.nudge(cluster_object.cluster.pk)
         _record_event(connection, cluster_object, "difference_applied", author)
-        changed_count = resolver.stop_following(cluster_object) if resolver else 0
-        # What another installation has written since is overwritten now.
+        # What another installation has written since is overwritten now. Before rows of pools, as sync runs.
         _observed_rows(cluster_object).update(written=None)
+        changed_count = resolver.stop_following(cluster_object) if resolver else 0
         if not (changed_count or rows):
             raise errors.NotFound(f"The register has no {cluster_object}, and no drift of it.")
         _unignore(rows)
@@ -134,6 +134,8 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
             _record_event(connection, cluster_object, "difference_adopted", author)
+        # The register has another installation's values now. Before rows of pools, as sync runs.
+        _observed_rows(cluster_object).update(written=None)
         adopted = resolver.adopt(cluster_object, observed_object, author)
         # The register has the object's values now; a sync run stores what still differs.
         Drift.objects.filter(pk__in=[row.pk for row in differences(cluster_object)]).delete()

@@ -27,11 +27,9 @@ _GROUPS = re.compile(r"(?:[0-9a-f]{1,4}:){1,7}[0-9a-f]{0,4}", re.IGNORECASE)
 _OCTETS = re.compile(r"\d{1,3}(?:\.\d{1,3}){0,2}\.?")
 # An address as logs and URLs show it: `[2001:db8::1]:443`, `10.0.0.7:443`, `(10.0.0.7),`, `fe80::1%eth0`.
 _PASTED = re.compile(
-    r"(?:[a-z]+://)?[^\w:]*(\d+(?:\.\d+){3}|[0-9a-f:]*:[0-9a-f:.]+)(?:%\w+)?[^\w:]*(?::\d+)?\W*",
+    r"(?:[a-z]+://)?[^\w:]*+(\d+(?:\.\d+){3}|[0-9a-f]*+:[0-9a-f:.]++)(?:%\w+)?[^\w:]*+(?::\d+)?+\W*+",
     re.IGNORECASE,
 )
-# Texts are found by any part of them, so a star before or after them adds nothing: `10.20.*.*`, `*web*`.
-_STARS = re.compile(r"^\*+(?=[^*])|(?<=[^*])(?:[.:]?\*)+$")
 # Where unicast addresses are; an IPv6 address elsewhere, `::beef`, is a part of one.
 _UNICAST = [IPv6Network(text) for text in ("2000::/3", "fc00::/7", "fe80::/10")]
 
@@ -78,7 +76,7 @@ class SearchText:
 def parse(text: str) -> SearchText:
     """Parse a search text; never fails, as any other text is a name. A CIDR's host bits are ignored."""
     cleaned = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
-    cleaned = _STARS.sub("", unicodedata.normalize("NFC", cleaned))
+    cleaned = _without_stars(unicodedata.normalize("NFC", cleaned))
     try:
         address = addresses.parse_address(cleaned, source=addresses.InputSource.TEXT)
         network = ip_network(address)
@@ -104,6 +102,15 @@ def parse(text: str) -> SearchText:
     if part:
         return SearchText(cleaned, part, is_part=True)
     return _parse_pasted(cleaned) or _parse_range(cleaned, hint)
+
+
+def _without_stars(text: str) -> str:
+    """Return a text without stars at its ends, as `10.20.*.*` and `*web*`: texts are found by any part of them."""
+    part = text.lstrip("*")
+    while part.endswith("*"):
+        part = part.rstrip("*")
+        part = part[:-1] if part.endswith((".", ":")) else part
+    return part or text
 
 
 def _parse_pasted(text: str) -> SearchText | None:

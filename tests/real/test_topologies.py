@@ -229,6 +229,9 @@ def test_what_goes_with_its_definition_is_not_released(kube: RealCluster) -> Non
         open_client=lambda _: gateways.to(kube),
     )
     assert run.kinds["CiliumNode"]["code"] == "crd_missing"
+    eventually.until(lambda: len(kube.objects("ciliumnodes.cilium.io")) == 1)
+    assert sites.reconcile(connection, kube).kinds["CiliumNode"]["code"] == "crd_missing"
+    assert not ObservedObject.objects.exclude(missed_at=None).exists()
     assert Block.objects.get(state="held").holder_id == "worker-1"
     kube.remove("ciliumnodes.cilium.io", "worker-2")
     kube.await_unserved("cilium.io", "ciliumnodes")

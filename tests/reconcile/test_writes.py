@@ -7,7 +7,7 @@ import pytest
 from pools.clusters import drift as drifts
 from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.core.kubernetes.resources import Manifest
-from pools.models import Drift, Trigger
+from pools.models import Drift, ObservedObject, Trigger
 from tests import factories
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
@@ -114,6 +114,20 @@ def test_what_another_register_writes_as_cadastre_is_shown_and_not_written_back(
     drifts.apply(node_object, author=factories.BY)
     assert counted(world.reconcile()) == (1, 0)
     assert not Drift.objects.exists()
+
+
+def test_an_object_that_is_older_than_what_was_written_is_written_again(
+    node: Manifest, world: small.World
+) -> None:
+    """The storage of its cluster was restored from a backup."""
+    world.nodes.writes = small.labelling("a")
+    assert counted(world.reconcile()) == (1, 0)
+    _label_as_cadastre(world.fake, "theirs")
+    row = ObservedObject.objects.get(kind="CiliumNode")
+    digest = row.written["cadastre"].partition(" ")[2]
+    ObservedObject.objects.update(written={"cadastre": f"99 {digest}"})
+    assert counted(world.reconcile()) == (1, 0)
+    assert world.fake.object("ciliumnodes", "a")["metadata"]["labels"]["cadastre"] == "yes"
 
 
 def test_a_field_that_was_removed_is_written_again(node: Manifest, world: small.World) -> None:

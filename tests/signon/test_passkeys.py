@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator as Factor
+from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
@@ -14,6 +15,7 @@ from django.urls import reverse
 from pools.models import Event, LoginFailures
 from tests.signon.authenticator import UP, Authenticator, encode
 from tests.signon.local import (
+    APP,
     CODE,
     CODES,
     CONFIRM,
@@ -153,6 +155,8 @@ def test_a_passkey_signs_in_alone_and_keeps_the_way(olga: Owner) -> None:
     assert answer.headers["Location"] == "/admin/pools/pool/"
     assert answer.client.get("/admin/pools/pool/").status_code == 200
     assert Event.objects.get(type="passkey.used").reason == "sign-in without a password"
+    elsewhere = sign_in(olga.device, next="https://evil.example/")
+    assert elsewhere.headers["Location"] == reverse("admin:index")
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -344,15 +348,19 @@ def test_right_answers_leave_no_failures(olga: Owner) -> None:
 
 
 def test_changes_need_the_factor_anew(olga: Owner) -> None:
-    path = reverse("mfa_remove_webauthn", args=[PASSKEYS.get().pk])
+    olga.add(Authenticator(), "key")
+    key, laptop = (PASSKEYS.get(data__name=name).pk for name in ("key", "laptop"))
+    path = reverse("mfa_remove_webauthn", args=[key])
     fresh = olga.give_password()
     olga.prove(fresh)
     answer = Authenticator().create({"user": {"id": ""}, "challenge": ""})
     for refused in (fresh.get(ADD), send(fresh, ADD, answer), fresh.post(path)):
         assert refused.headers["Location"].startswith("/admin/second-factor/reauthenticate/")
-    assert PASSKEYS.count() == 1
+    assert PASSKEYS.count() == 2
     assert olga.client.post(path).status_code == 302
-    assert Event.objects.get(type="passkey.deleted").message == "laptop"
+    assert [row.pk for row in PASSKEYS.all()] == [laptop]
+    assert Event.objects.get(type="passkey.deleted").message == "key"
+    olga.client.post(reverse("mfa_remove_webauthn", args=[laptop]))
     assert not Factor.objects.exists()  # the recovery codes go with the last passkey
 
 
@@ -403,3 +411,32 @@ def test_a_request_needs_the_form_of_the_page(olga: Owner) -> None:
         assert client.post(path).status_code == 403
     stranger = Client(SERVER_NAME="localhost")
     assert stranger.get(CODE).headers["Location"] == LOGIN
+
+
+def test_other_sessions_end_with_the_first_passkey() -> None:
+    user = person(is_superuser=True)
+    client, other = give_password(user), give_password(user)
+    client.post(CONFIRM, {"password": PASSWORD})
+    answer = Authenticator().create(options(client.get(ADD)))
+    key = client.session.session_key
+    send(client, ADD, answer, name="a")
+    assert client.session.session_key != key
+    assert client.get("/admin/").status_code == 200
+    assert other.get("/admin/").status_code == 302
+
+
+def test_an_app_beside_a_passkey(olga: Owner) -> None:
+    secret = re.search(r'id="authenticator_secret">([A-Z2-7]{32})<', olga.client.get(APP).text)
+    assert secret
+    now = int(time.time()) // 30
+    codes = [totp.format_hotp_value(totp.hotp_value(secret[1], now + step)) for step in (0, 1)]
+    added = olga.client.post(APP, {"code": codes[0]})
+    assert added.headers["Location"] == PAGE  # without new recovery codes
+    assert is_signed_in(olga.client)
+    with_passkey, with_code = olga.give_password(), olga.give_password()
+    assert olga.prove(with_passkey).status_code == 302
+    assert with_code.post(CODE, {"code": codes[1]}).status_code == 302
+    # The app stays when the last passkey goes.
+    olga.client.post(reverse("mfa_remove_webauthn", args=[PASSKEYS.get().pk]))
+    assert Factor.objects.filter(type="totp").exists()
+    assert is_signed_in(olga.client)

@@ -23,6 +23,7 @@ from pools.api import imports, lookups
 from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.files import archives
+from pools.platform.imports import states
 from pools.platform.rest import filters, generics, parsing
 from pools.platform.rest.filters import Endpoint
 from pools.register.imports import drafts as register_drafts
@@ -183,7 +184,14 @@ class ImportViewSet(kinds.ImportViews, generics.ModelViewSet):
             status = 200 if committed.status == models.ImportStatus.COMMITTED else 202
             return idempotency.StoredAnswer(status, self.represent(committed))
 
-        return self._answer(generics.run_once(request, commit))
+        try:
+            return self._answer(generics.run_once(request, commit))
+        except errors.ImportHasBadRows:
+            # The transaction of an Idempotency-Key took back that the draft shows which.
+            draft = self.kind.engine.get(self.import_of_path.pk)
+            if "HTTP_IDEMPOTENCY_KEY" in request.META and not states.is_large(draft):
+                self.kind.engine.revalidate(draft.pk, **self.actor())
+            raise
 
     @extend_schema(request=None, responses=_IMPORT)
     @_action(url_name="import-check")

@@ -87,7 +87,8 @@ def ansible_vms(value: object) -> list[Json]:
         return [vm for item in value for vm in ansible_vms(item)]
     if not isinstance(value, Mapping):
         return []
-    if "hw_name" in value or "guest_name" in value:
+    is_listed = "guest_name" in value and not isinstance(value.get("mac_address"), str)
+    if "hw_name" in value or is_listed:  # a text is that of a table
         return [_of_ansible(value)]
     return ansible_vms([value.get(key) for key in _ANSIBLE_KEYS])
 
@@ -112,14 +113,18 @@ def _of_ansible(vm: Json) -> Json:
             }
             for nic in nics
         ]
-        + [{"mac": mac} for mac in vm.get("mac_address") or ()],
+        + [{"mac": mac} for mac in _listed(vm.get("mac_address"))],
         "guestNetworks": [
             {"mac": mac, "ip": ip}
             for mac, families in as_mapping(vm.get("vm_network")).items()
             for ips in as_mapping(families).values()
-            for ip in ips or ()
+            for ip in _listed(ips)
         ],
     }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def _of_ovirt(vm: Json) -> Json:

@@ -172,7 +172,7 @@ def _ingest_stored(context: SyncContext, handler: Handler, written: list[WriteRe
     if digests:
         with context.transaction():
             for manager, digests_by_uid in digests.items():
-                storage.store_written(context.cluster.pk, manager, digests_by_uid)
+                storage.store_written(context.cluster.pk, handler.kind, manager, digests_by_uid)
     written.clear()
 
 

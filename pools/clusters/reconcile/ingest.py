@@ -166,6 +166,17 @@ def _ingest_batch(context: SyncContext, handler: Handler, batch: Sequence[Parsed
     handler.ingest(context, batch)
 
 
+def require_definition(context: SyncContext, read: Resource) -> None:
+    """Raise KindNotServed if a server deletes objects together with their definition.
+
+    What they stand for, such as a node with its blocks, may still be there (rule `unknown-is-not-absent`).
+    """
+    if not read.everywhere and not context.client.can_create(read):
+        raise faults.KindNotServed(
+            f"The cluster deletes the definition of {read.kind}. Nothing is released for the objects deleted with it."
+        )
+
+
 def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     """Forget deleted objects; return the number of failures, which are retried."""
     if not ids:

@@ -364,14 +364,17 @@ def written_digest(cluster_id: int, kind: str, uid: str, *, manager: str) -> str
     return str((rows.values_list("written", flat=True).first() or {}).get(manager, ""))
 
 
-def store_written(cluster_id: int, manager: str, digests_by_uid: Mapping[str, str]) -> None:
+def store_written(
+    cluster_id: int, kind: str, manager: str, digests_by_uid: Mapping[str, str]
+) -> None:
     """Store the digests of what was written by one of our field managers, "" to forget them."""
     if digests_by_uid:
         with connection.cursor() as cursor:
-            cursor.execute(_WRITTEN, [manager, json.dumps(digests_by_uid), cluster_id])
+            cursor.execute(_WRITTEN, [manager, json.dumps(digests_by_uid), cluster_id, kind])
 
 
 _WRITTEN = """
     UPDATE pools_observedobject o SET written = COALESCE(written, '{}') || jsonb_build_object(%s, w.value)
-    FROM jsonb_each_text(%s::jsonb) w WHERE o.cluster_id = %s AND o.uid = w.key
+    FROM jsonb_each_text(%s::jsonb) w
+    WHERE o.cluster_id = %s AND o.kind = %s AND o.uid = w.key
 """

@@ -339,6 +339,8 @@ def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCou
     items = listed_kind.listing.items
     changes = storage.compare(context.cluster.pk, handler.kind, listed_kind.observed_rows, items)
     replaced = storage.find_replaced(changes.absent, items)
+    if changes.absent:
+        ingest.require_definition(context, listed_kind.read)
     gone = sorted({*changes.gone, *replaced})
     missed = sorted({*changes.missed} - {*replaced})
     kind_counts.changed, kind_counts.gone = len(changes.new) + len(changes.changed), len(gone)

@@ -211,8 +211,7 @@ def _ingest_changes(
 ) -> bool:
     """Ingest changed and deleted objects; return False if there are none, as after our own writes.
 
-    Raises KindNotServed for objects that a server deletes together with their definition: what they stand for,
-    such as a node with its blocks, may still be there (rule `unknown-is-not-absent`).
+    Raises KindNotServed for objects that a server deletes together with their definition.
     """
     rows = {
         uid: (pk, version)
@@ -226,10 +225,8 @@ def _ingest_changes(
         if type_ == "DELETED" and uid in rows
     ]
     read = context.served[handler.kind]
-    if gone and not read.everywhere and not context.client.can_create(read):
-        raise faults.KindNotServed(
-            f"The cluster deletes the definition of {read.kind}. Nothing is released for the objects deleted with it."
-        )
+    if gone:
+        ingest.require_definition(context, read)
     changed_manifests = [
         manifest
         for uid, (type_, manifest) in events_by_uid.items()

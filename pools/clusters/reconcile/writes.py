@@ -110,7 +110,10 @@ def send(
         if context.dry_run or not write.send:
             return WriteResult(write, field_differences=field_differences)
         try:
-            return _send_once(context, write, desired_manifest, current, field_differences)
+            just_read = not fresh or attempt > 0
+            return _send_once(
+                context, write, desired_manifest, current, field_differences, just_read=just_read
+            )
         except (faults.StaleVersion, faults.AlreadyExists, faults.NotFound) as error:
             stale_error = error
         except _OBJECT_FAULTS as error:
@@ -147,13 +150,14 @@ def _send_once(
     desired_manifest: Manifest,
     current: Manifest | None,
     field_differences: _Differences,
+    *,
+    just_read: bool,
 ) -> WriteResult:
     """Write the object after a dry run; a write without effect is not sent, or it would repeat for ever."""
     if write.how == "delete":
         return _delete(context, write, desired_manifest)
     whole_manifest = desired_manifest
     if current is not None:
-        _require_last_writer(context, write, desired_manifest, current, field_differences)
         desired_manifest = part_to_apply(write, desired_manifest, current)
         if not find_differences(write, desired_manifest, current):
             return WriteResult(
@@ -161,6 +165,9 @@ def _send_once(
                 field_differences=field_differences,
                 fault=conflict_with_managers(write, field_differences),
             )
+        _require_last_writer(
+            context, write, whole_manifest, current, field_differences, just_read=just_read
+        )
         # A write by another manager, or by a worker that took the cluster over, causes StaleVersion.
         version = current["metadata"]["resourceVersion"]
         desired_manifest = desired_manifest | {
@@ -185,8 +192,8 @@ def _send_once(
     conflict = conflict_with_managers(write, remaining)
     if conflict is None and remaining:
         return WriteResult(write, stored=stored, field_differences=remaining, fault=FieldsNotKept())
-    digest = digest_of(whole_manifest) if write.how == "apply" and not remaining else ""
-    return WriteResult(write, stored, remaining, conflict, digest)
+    # What remains then belongs to others.
+    return WriteResult(write, stored, remaining, conflict, _digest(write, whole_manifest, stored))
 
 
 def _require_last_writer(
@@ -195,8 +202,13 @@ def _require_last_writer(
     desired_manifest: Manifest,
     current: Manifest,
     field_differences: _Differences,
+    *,
+    just_read: bool,
 ) -> None:
     """Raise WrittenElsewhere if a field of our manager differs from what it wrote last, and still wants.
+
+    An object that is older than what was written is written again: its cluster was restored. One that was not
+    just read may be a copy from before our own write: StaleVersion.
 
     Two registers that both wrote it again would do so for ever, several times a second (rule
     `registers-do-not-fight`). Otherwise what was written last is forgotten: a write whose outcome
@@ -204,21 +216,34 @@ def _require_last_writer(
     """
     uid = current["metadata"]["uid"]
     kind = write.resource.kind
-    digest = storage.written_digest(context.cluster.pk, kind, uid, manager=write.manager)
-    if not digest:
+    written = storage.written_digest(context.cluster.pk, kind, uid, manager=write.manager)
+    if not written:
         return
+    generation, _, digest = written.partition(" ")
     # One that is gone may have been dropped by whoever wrote through an older version.
     is_ours = any(
         difference.managers == (write.manager,) and difference.observed is not None
         for difference in field_differences
     )
-    if is_ours and digest == digest_of(desired_manifest):
-        raise WrittenElsewhere
+    if is_ours and digest == _digest_of(desired_manifest):
+        if not just_read:
+            raise faults.StaleVersion
+        if _generation(current) >= int(generation):
+            raise WrittenElsewhere
     with context.transaction():
-        storage.store_written(context.cluster.pk, write.manager, {uid: ""})
+        storage.store_written(context.cluster.pk, kind, write.manager, {uid: ""})
 
 
-def digest_of(manifest: Manifest) -> str:
+def _generation(manifest: Manifest) -> int:
+    return int(manifest["metadata"].get("generation", 0))
+
+
+def _digest(write: Write, manifest: Manifest, stored: Manifest) -> str:
+    """Return the generation of an object and a digest of what was applied to it; "" of other writes."""
+    return f"{_generation(stored)} {_digest_of(manifest)}" if write.how == "apply" else ""
+
+
+def _digest_of(manifest: Manifest) -> str:
     """Return a digest of what is to be written, without the times of conditions."""
     text = json.dumps(_without_times(manifest), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

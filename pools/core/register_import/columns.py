@@ -153,6 +153,12 @@ _REMARKS = {"description", "note", "name", "holder", "dns_name", "owner", "statu
 Cell = tuple[str, str, bool]
 
 
+def _are_ends(first: Cell, name: str, last: str) -> bool:
+    """Return True unless an address stands beside a number of something else: *Primary DNS* and *Max hosts*."""
+    is_number = not any(sign in last for sign in ".:")
+    return not (is_number and any(sign in first[1] for sign in ".:")) or "dhcp" in name.lower()
+
+
 @dataclass(frozen=True)
 class Layout:
     """The kind of a table's rows, the columns (from 0) of each field, and by name those that are not read.
@@ -186,7 +192,9 @@ class Layout:
                 texts[name] = _join_places(name, list(by_column.values()))
             elif by_column:
                 texts[name] = next(iter(by_column.values()))
-            for text in by_column.values() if name == PREFIX else ():
+            for text in (
+                by_column.values() if name == PREFIX and "/" not in texts.get(name, "") else ()
+            ):
                 if _LENGTH.fullmatch(text):  # Subnet and CIDR
                     texts.setdefault("mask", text)
         return texts
@@ -199,7 +207,7 @@ class Layout:
             if not text or column in self._places:
                 continue
             name = self.names[column] if column < len(self.names) else ""
-            if (before, column) in self._ends:
+            if (before, column) in self._ends and _are_ends(found[-1], name, text):
                 first = found.pop()
                 found.append((f"{first[0]} {name}", f"{first[1]}-{text}", False))
             else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pools.core.register_import import mentions, parsing
-from pools.core.register_import.columns import ADDRESS, PREFIX, RANGE, Layout
+from pools.core.register_import.columns import ADDRESS, MENTIONS, PREFIX, RANGE, Layout
 from pools.core.register_import.tables import Row, take_gateways
 
 _KINDS = {
@@ -30,7 +30,7 @@ _NAMES = {
     "addresses6": ("ipv6_addresses",),
     "mask": ("netmask", "cidr"),
     "holder": ("parent",),
-    "dns_name": ("fqdn", "dname", "name"),
+    "dns_name": ("dname", "fqdn", "name"),
     "mac": ("mac_address", "duid"),
     "first": ("start_address",),
     "last": ("end_address",),
@@ -131,8 +131,11 @@ class Hosts:
         if len(_host(values)) > len(_host(earlier)):
             for name in ("holder", "dns_name"):
                 earlier.pop(name, None)
+        both = [texts[MENTIONS] for texts in (earlier, values) if MENTIONS in texts]
         for name, text in values.items():
             earlier.setdefault(name, text)
+        if both:
+            earlier[MENTIONS] = ", ".join(both)
         return True
 
 

@@ -89,10 +89,18 @@ def _without_networks(match: re.Match[str]) -> str:
         return match[0]
 
 
+def _is_network(first: int, last: int) -> bool:
+    """Return True for the addresses of an IPv4 network of at least a /24, or of an IPv6 one as large."""
+    size = last - first + 1
+    return first >= 0 and size >= 256 and not size & (size - 1) and not first % size
+
+
 def _is_whole(texts: Mapping[str, str], version: int, first: int, last: int) -> bool:
     """Return True for all hosts of the row's prefix, which say nothing of their use."""
     if _WORD.search(spreadsheet_cells.join_range(texts.get(PREFIX, ""))):  # a line below the table
         return False
+    if _is_network(first, last) or _is_network(first - 1, last + 1):
+        return True
     return any(
         network[0] == version and first <= network[1] + 1 and last >= network[2] - 1
         for network in parsing.find_spans(PREFIX, texts)

@@ -275,9 +275,15 @@ def _parse_prefix_name(row: ParsedRow, name: str, description: str) -> None:
 
 def _parse_holder(row: ParsedRow, status: str, values: Mapping[str, str]) -> None:
     """Decide who holds an address; a reserved address that nobody holds becomes a reserved range."""
-    holder = values.get("holder") or values.get("dns_name") or values.get("owner") or ""
-    if _CHOICES.get(holder.lower(), holder.lower()) in _RESERVING | FREE:  # a list of all addresses
-        status, holder = _CHOICES.get(holder.lower(), holder.lower()), ""
+    names = [text for name in ("holder", "dns_name") if (text := values.get(name, ""))]
+    names = names or [values.get("owner", "")]
+    states = [_CHOICES.get(name.lower(), name.lower()) for name in names]
+    held = [
+        name for name, state in zip(names, states, strict=True) if state not in _RESERVING | FREE
+    ]
+    holder = held[0] if held else ""
+    if not held:  # a list of all addresses
+        status = states[0]
     if _is_yes(values.get("gateway", "")) and not holder:
         row.target, row.description = RESERVED, row.description or "gateway"
     elif status in _RESERVING and not holder:

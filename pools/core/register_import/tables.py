@@ -260,7 +260,7 @@ def _read_wide_prefix(text: str) -> str:
         octets = match[1].rstrip(".").split(".")
         return f"{'.'.join([*octets, *['0'] * (4 - len(octets))])}/{8 * len(octets)}"
     ends = _read_range(text)
-    if ends and all("." in end and _is_address(end) for end in ends):
+    if ends and all(":" not in end and _is_address(end) for end in ends):
         first, last = map(IPv4Address, ends)
         networks = [*summarize_address_range(first, last)] if first <= last else []
         if len(networks) == 1 and networks[0].prefixlen <= 24:

@@ -88,7 +88,7 @@ def withhold(
 
     `imported` are the addresses and ranges of the import with their levels.
     """
-    rows_of_uses = {id(use.row) for use in in_use}
+    rows_of_uses = {id(use.row) for use in in_use if not use.reason}
     held = {
         (id(level), int(row.first))
         for row, level in imported
@@ -170,7 +170,8 @@ def _pieces(use: Use, others: Spans, registered: Spans) -> Iterator[tuple[int, i
         cuts |= {cut for cut in (first, last + 1) if use.first < cut <= use.last}
     ends = sorted(cuts)
     for first, behind in pairwise(ends):
-        if not any(low <= first <= high for low, high in others):
+        index = bisect_right(others, first, key=itemgetter(0)) - 1
+        if index < 0 or others[index][1] < first:
             yield first, behind - 1
 
 

@@ -218,3 +218,6 @@ def test_an_owner_sees_notes_of_own_networks_only() -> None:
     url = reverse("admin:claims_network_change", args=[owner.network.pk])
     page = owner.browser().get(url)
     assert "own" in page.content.decode()
+    for subject in ("cluster", "pool"):
+        place = reverse("admin:journal", args=[subject, owner.cluster.pk])
+        assert owner.browser().get(place).status_code == 403, subject

@@ -242,3 +242,10 @@ def test_a_mac_of_a_body_with_a_control_character_is_none(
     assert (refused["status"], refused["reasons"][0]["code"]) == ("invalid", "mac_syntax")
     apis.refused(api("PATCH", place, {"mac": mac(1) + end}), 400, "mac_syntax")
     assert api("PATCH", place, {"mac": mac(1)}).json()["status"] == "new"
+
+
+def test_a_mac_parameter_with_a_line_separator_is_none(network: Network) -> None:
+    api = apis.Api()
+    text = f"mac={drafts.mac(1)}%e2%80%a8"
+    for place in ("ipamclaims/", f"networks/{network.pk}/addresses-for-mac/", "history/"):
+        apis.refused(api("GET", f"{place}?{text}"), 400, "mac_syntax")

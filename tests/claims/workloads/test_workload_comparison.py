@@ -33,7 +33,8 @@ def compared_rows(network: Network) -> list[tuple[str, set[str]]]:
         for shape in shapes
     ]  # fmt: skip
     counts = results.result_counts(network.pk)
-    assert counts == {name: [item[0] for item in result].count(name) for name in counts}
+    found = [item[0] for item in result]
+    assert counts == {name: found.count(name) for name in results.ComparisonResult.values}
     return result
 
 
