@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from pools.models import DirectoryAccount
 from pools.platform.admin import display
 from tests import people
 
@@ -154,6 +155,12 @@ def test_a_superuser_stays() -> None:
     answer = change(browser, root, role="administrator")
     assert "This is the only superuser." in answer.content.decode()
     other = people.user(is_superuser=True)
+    account = DirectoryAccount.objects.create(user=other, source="oidc", subject="other")
+    answer = change(
+        browser, root, role="administrator"
+    )  # the next sign-in makes the other one none
+    assert "This is the only superuser." in answer.content.decode()
+    account.delete()
     assert change(browser, root, role="administrator").status_code == 302
     assert list(User.objects.filter(is_superuser=True)) == [other]
 

@@ -86,6 +86,14 @@ IN_USE = {
     "last numbers below a title": (["Netz 10.3.0.0/29, VLAN 5;\nIP;Name\n.1;gw\n3;srv\n.4-.5;DHCP\n"], "1345"),
     "last numbers beside the prefix": (["Subnet;IP;Name\n10.3.0.0/29;DHCP pool .2-.3;\n;5;srv\n"], "235"),
     "the last number of an end": (["Subnet;IP\n10.3.0.0/29;10.3.0.2 - .4\n"], "234"),
+    "a name beside a word of freedom": ([PREFIX, "IP address,Hostname,User\n10.3.0.5,web-1,free\n"], "5"),
+    "a server beside a number of hosts": (["Subnet,Description,Primary DNS,Max hosts\n10.3.0.0/29,x,10.3.0.5,6\n"], "5"),
+    "hosts that name each other": (["Prefix,IP address,Hostname,Peer\n10.3.0.0/29,10.3.0.5,a,10.3.0.6\n10.3.0.0/29,10.3.0.6,b,10.3.0.5\n"], "56"),
+    "an object of two rows with an option": (
+        [PREFIX, "header-hostaddress,address*,parent,next_server\nhostaddress,10.3.0.2,a,10.3.0.6\nheader-fixedaddress,ip_address*,next_server\nfixedaddress,10.3.0.2,10.3.0.5\n"],
+        "256",
+    ),
+    "a network as a range in a title": ([PREFIX, "VPN clients come from 10.0.0.0 - 10.255.255.255;\nIP;Name\n10.3.0.2;a\n"], "2"),
     "several last numbers": (["Subnet;IP\n10.3.0.0/29;10.3.0.1/2/3\n10.3.0.0/29;10.3.0.5, 6\n"], "12356"),
 }  # fmt: skip
 
@@ -162,6 +170,34 @@ def test_what_a_row_names_is_released_with_it() -> None:
     assert not ReservedRange.objects.exists()
     sources.commit(sources.draft(file, cluster=cluster))
     assert sources.counts(sources.draft(file, cluster=cluster)) == {"unchanged": 5}
+
+
+def test_who_is_named_and_has_a_row_is_held_only() -> None:
+    file = (
+        "Prefix,IP address,Hostname,Peer\n10.3.0.0/29,10.3.0.5,a,10.3.0.6\n,10.3.0.6,b,10.3.0.5\n"
+    )
+    sources.commit(sources.draft(file))
+    assert not ReservedRange.objects.exists()
+
+
+def test_a_pointer_is_the_name_of_its_address() -> None:
+    draft = sources.draft(
+        PREFIX,
+        "header-arecord,address*,fqdn*\narecord,10.3.0.5,web.example\n"
+        "header-ptrrecord,fqdn,address,dname*\nptrrecord,5.0.3.10.in-addr.arpa,10.3.0.5,web.example\n",
+    )
+    assert not {"conflict", "invalid"} & sources.counts(draft).keys()
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        ("Subnet,CIDR,Description\n1,10.3.0.0/29,a\n", "new"),  # an index is no mask
+        ("prefix,description\n::ffff:10.0.0.0-::ffff:10.0.0.255,x\n", "invalid"),
+    ],
+)
+def test_an_odd_prefix_is_a_row(content: str, status: str) -> None:
+    assert sources.counts(sources.draft(content)) == {status: 1}
 
 
 def test_the_name_of_a_scope_describes_its_range() -> None:

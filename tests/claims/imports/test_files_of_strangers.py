@@ -288,3 +288,10 @@ def test_an_undo_names_what_was_changed(network: Network) -> None:
     expected = f"the entry of web was changed since; row 2: the entry of {mac(2)} was changed since"
     with pytest.raises(errors.ImportInUse, match=expected):
         import_drafts.IMPORTS.undo(of.pk, author=BY)
+
+
+def test_odd_values_of_ansible_are_no_error() -> None:
+    odd = {"guest_name": "a", "mac_address": 5, "vm_network": {MAC: {"ipv4": 5}}}
+    assert [line[0] for line in said(json.dumps([odd]))] == ["a"]
+    flat = {"guest_name": "web", "mac_address": MAC, "ip_address": "10.0.0.1"}  # of a table
+    assert [line[:3] for line in said(json.dumps([flat]))] == [WEB[:3]]
