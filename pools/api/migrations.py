@@ -116,7 +116,8 @@ class Migrations(generics.ListViewSet):
         return rows.select_related("pool__cluster", "pool_cidr__pool__cluster")[:LISTED]
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        return [_document(row, holder_limit=0) for row in queryset]
+        rows = super().paginate_queryset(queryset)
+        return [_document(row, holder_limit=0) for row in rows]
 
     @extend_schema(
         request=MigrationStartSerializer,
