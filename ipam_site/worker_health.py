@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ipam_site import data_folder, env
 
 # Seconds above the hard time limit of the longest task of each queue.
-_WORKERS = {"worker": ("ipam.default", 300.0), "reconciler": ("ipam.clusters", 620.0)}
+_WORKERS = {"worker": ("ipam.default", 620.0), "reconciler": ("ipam.clusters", 620.0)}
 _OTHERS = {"watcher": 60.0, "beat": 60.0}
 
 

@@ -88,7 +88,11 @@ def rights(user: Any) -> frozenset[str]:
     permissions: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
     if permissions is None:
         names = database.rows(_RIGHTS, [OWNERS, *query_parameters(user)]) if user.is_active else []
-        permissions = user._cluster_owner_rights = frozenset(name for (name,) in names)
+        permissions = frozenset(name for (name,) in names)
+        limit = getattr(user, "usable_permissions", None)  # that of a token
+        if limit is not None:
+            permissions = frozenset(limit(permissions))
+        user._cluster_owner_rights = permissions
     return permissions
 
 

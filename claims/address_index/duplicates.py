@@ -7,6 +7,7 @@ stored rows, and for an entry that a user is typing.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from itertools import chain
 from typing import Any
 
 from psycopg import sql
@@ -171,12 +172,12 @@ def of_candidates(
     return [collector.owner_duplicates(number) for number in range(len(candidates))]
 
 
-def require_free(candidate: Candidate, scope: Scope, *, reserved: str) -> None:
+def require_free(*candidates: Candidate, scope: Scope, reserved: str) -> None:
     """Raise ReservedAddress or AlreadyAllocated if a value is not free, without naming who has it.
 
     Conflicts with what the scope shows are allowed.
     """
-    for duplicate in of_candidate(candidate, scope):
+    for duplicate in chain.from_iterable(of_candidates(candidates, scope)):
         if duplicate.note:
             continue
         if any(occurrence.is_own for occurrence in duplicate.occurrences):

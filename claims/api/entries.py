@@ -235,9 +235,12 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
         rules = ippools.rules(ip_pool.network)
         specs = core.parse_list(values, rules, field="") if is_list else [core.parse(data, rules)]
         source = _entry_source(request, ip_pool, specs)
+        requester = request.user if source == EntrySource.REQUEST else None
 
         def add() -> idempotency.StoredAnswer:
-            entries = services.add(ip_pool.pk, specs, source=source, author=self.author())
+            entries = services.add(
+                ip_pool.pk, specs, source=source, author=self.author(), requester=requester
+            )
             self.load(entries)
             shown = [EntrySerializer(entry).data for entry in entries]
             return idempotency.StoredAnswer(201, shown if is_list else shown[0])
@@ -285,8 +288,11 @@ class Entries(scoped.ScopedView, generics.ModelViewSet):
         """Change an entry."""
         spec = core.EntrySpec(**{"mac": entry.mac, "ips": tuple(entry.ips), **values})
         scope = scoped.request_scope(self.request)
-        if spec.namespace is not None and not scope.everything:
-            scope.require(entry.ippool.cluster_id, spec.namespace)
+        if not scope.everything:
+            if spec.namespace is not None:
+                scope.require(entry.ippool.cluster_id, spec.namespace)
+            if (spec.mac, spec.ips) != (entry.mac, tuple(entry.ips)):
+                services.require_free(entry, spec, scope)
         return services.change(entry.pk, spec, author=self.author())
 
     def perform_destroy(self, entry: Entry) -> None:

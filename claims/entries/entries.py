@@ -54,8 +54,11 @@ def add(
     source: str,
     author: events.Author,
     version: int | None = None,
+    requester: Any = None,
 ) -> list[Entry]:
     """Add all entries or none, duplicates included. Return them in the order of `specs`.
+
+    What a `requester` asks for is checked once more under the locks: somebody else may have got it meanwhile.
 
     Raises NotFound, VersionMismatch, ClusterDecides, and QuotaExceeded for requests of VM owners.
     """
@@ -67,6 +70,8 @@ def add(
         namespaces.enforce_quota(cluster_id or 0, owner_namespaces),
         ippools.lock_for_change(ippool_id, author=author, version=version) as ippool_change,
     ):
+        if requester is not None:
+            check_request(requester, ippool_change.ippool, specs)
         entries = _store(ippool_change.ippool, EntryDiff(new=list(specs)), source)
     return entries  # noqa: RET504  # mypy: a context manager may swallow
 
@@ -289,14 +294,32 @@ def check_request(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None
         ]
     if problems:
         raise errors.InvalidInput.all(problems)
-    for spec in specs:
-        namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
-    for spec in specs:
-        hosts = [ip.partition("/")[0] for ip in spec.ips]
-        candidate = duplicates.Candidate(
-            ippool.network, spec.mac, hosts, spec.vm or "", spec.namespace or ""
+    for namespace in dict.fromkeys(spec.namespace or "" for spec in specs):
+        namespaces.require_request(user, ippool.cluster_id, namespace)
+    candidates = [
+        duplicates.Candidate(
+            ippool.network,
+            spec.mac,
+            [ip.partition("/")[0] for ip in spec.ips],
+            spec.vm or "",
+            spec.namespace or "",
         )
-        duplicates.require_free(candidate, scope, reserved="for the network itself")
+        for spec in specs
+    ]
+    duplicates.require_free(*candidates, scope=scope, reserved="for the network itself")
+
+
+def require_free(entry: Entry, spec: EntrySpec, scope: namespaces.Scope) -> None:
+    """Raise AlreadyAllocated or ReservedAddress if a changed entry would take what the scope does not show."""
+    candidate = duplicates.Candidate(
+        entry.ippool.network,
+        spec.mac,
+        [ip.partition("/")[0] for ip in spec.ips],
+        entry.vm if spec.vm is None else spec.vm,
+        entry.namespace if spec.namespace is None else spec.namespace,
+        entry_id=entry.pk,
+    )
+    duplicates.require_free(candidate, scope=scope, reserved="for the network itself")
 
 
 def may_withdraw(user: Any, entry: Entry) -> bool:

@@ -244,18 +244,15 @@ def _free_addresses(
     # Rows that cannot be parsed or have no network: what their texts name.
     others = vm_import.rows.filter(values__ips=[]).exclude(number=excluded_number)
     named = [address for row in others for address in import_rows.addresses_in_use(row)]
-    subnets = {
-        subnet.version: subnet for subnet in reversed(udn.readable_networks(network.subnets))
-    }
     return {
-        version: network_pools.unused_addresses(
+        version: network_pools.unused_addresses_of_family(
             network,
-            subnet,
+            subnets,
             import_id=vm_import.pk,
             row_number=excluded_number,
             named=[int(address) for address in named if address.version == version],
         )
-        for version, subnet in subnets.items()
+        for version, subnets in network_pools.subnets_by_family(network).items()
     }
 
 

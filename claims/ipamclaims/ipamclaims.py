@@ -170,7 +170,7 @@ def _check_not_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         claim.namespace,
         claim_id=claim.pk or 0,
     )
-    duplicates.require_free(candidate, scope, reserved="by the network")
+    duplicates.require_free(candidate, scope=scope, reserved="by the network")
 
 
 @dataclass(frozen=True)

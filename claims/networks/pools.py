@@ -5,12 +5,14 @@ overlap those of another network or the pod CIDRs of the cluster. What OVN-Kuber
 reserved ranges; their reasons distinguish them from ranges that users reserve.
 """
 
-from collections.abc import Iterable, Iterator
+import bisect
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address, ip_network
 
 from claims.address_index import block_sync, conflicts
 from claims.core.networks import kept_addresses, udn
-from claims.models import Network
+from claims.models import IPPool, Network
 from pools.cilium import pool_sync
 from pools.core import addresses, blocks, errors, holders
 from pools.core.addresses import AddressRange
@@ -55,6 +57,8 @@ def _sync_pool(network: Network, author: events.Author) -> bool:
     if network.pool is None:
         if not desired_subnets:
             return False
+        # Without a pool, only the lock of its IPPool keeps entries apart: `sync_all` has to see those in progress.
+        list(IPPool.objects.select_for_update().filter(network=network).values_list("pk"))
         network.pool = _create_pool(network, desired_subnets, author)
         Network.objects.filter(pk=network.pk).update(pool=network.pool)
         sync_ranges(network, network.pool, author)
@@ -251,15 +255,18 @@ def _range_changes(
     """Return the obsolete and the missing reserved ranges of the network in a CIDR."""
     rows = list(cidr.reserved_ranges.all())
     # Ranges that users reserved stay: the ranges of the network leave them out.
-    reserved_spans = [
+    reserved_spans = blocks.merge(  # in order and apart, as a NAD may exclude thousands of subnets
         _span(row.first, row.last) for row in rows if row.reason not in kept_addresses.POOL_REASONS
-    ]
+    )
     reasons_by_span: dict[blocks.Span, str] = {}
     for span, reason in reservations:
         if span.within(cidr.cidr):
-            for piece in blocks.subtract([_span(span.first, span.last)], reserved_spans):
+            wanted = _span(span.first, span.last)
+            begin = bisect.bisect_left(reserved_spans, wanted.first, key=lambda each: each.last)
+            end = bisect.bisect_right(reserved_spans, wanted.last, key=lambda each: each.first)
+            for piece in blocks.subtract([wanted], reserved_spans[begin:end]):
                 reasons_by_span[piece] = reason
-                reserved_spans.append(piece)
+                bisect.insort(reserved_spans, piece)
     obsolete = []
     for row in rows:
         if (
@@ -289,12 +296,38 @@ def next_addresses(network: Network) -> list[str]:
 
     Raises Conflict (the network has no subnets), PoolExhausted.
     """
-    subnets = {
-        subnet.version: subnet for subnet in reversed(udn.readable_networks(network.subnets))
-    }
+    subnets = subnets_by_family(network)
     if not subnets:
         raise errors.Conflict(f"The network {network.name} has no subnets.")
-    return [next(unused_addresses(network, subnet)) for _version, subnet in sorted(subnets.items())]
+    return [
+        next(unused_addresses_of_family(network, of_family))
+        for _version, of_family in sorted(subnets.items())
+    ]
+
+
+def subnets_by_family(network: Network) -> dict[int, list[addresses.Network]]:
+    """Return the subnets of each family in the network's order; a NAD may have several."""
+    subnets: dict[int, list[addresses.Network]] = {}
+    for subnet in udn.readable_networks(network.subnets):
+        subnets.setdefault(subnet.version, []).append(subnet)
+    return subnets
+
+
+def unused_addresses_of_family(
+    network: Network,
+    subnets: Sequence[addresses.Network],
+    *,
+    import_id: int = 0,
+    row_number: int = 0,
+    named: Sequence[int] = (),
+) -> Iterator[str]:
+    """Yield the free addresses of one subnet after the other, as `unused_addresses` does."""
+    for number, subnet in enumerate(subnets, 1):
+        is_last = number == len(subnets)
+        with contextlib.nullcontext() if is_last else contextlib.suppress(errors.PoolExhausted):
+            yield from unused_addresses(
+                network, subnet, import_id=import_id, row_number=row_number, named=named
+            )
 
 
 def unused_addresses(

@@ -271,6 +271,14 @@ def _check_networks(
 ) -> None:
     nads = NAD.objects.filter(network__in=network_readiness).values_list("network_id", "namespace")
     served = set(nads)
+    fatal = {
+        network_id: [
+            contradiction.message
+            for contradiction in kept_addresses.contradictions(fit.network)
+            if contradiction.fatal
+        ]
+        for network_id, fit in network_readiness.items()
+    }
     for machine in machines.values():
         _check_primary(machine, network_readiness)
         for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
@@ -280,11 +288,7 @@ def _check_networks(
                     f"The network {fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 )
                 machine.reasons.append(("network_unfit", message))
-            machine.reasons += [
-                ("network_unfit", contradiction.message)
-                for contradiction in kept_addresses.contradictions(fit.network)
-                if contradiction.fatal
-            ]
+            machine.reasons += [("network_unfit", message) for message in fatal[network_id]]
             for interface in machine.interfaces:
                 if interface.network_id == network_id and (
                     problem := _address_problem(interface, fit.network)

@@ -115,11 +115,12 @@ def _add(wave_id: int, wave_vms: Sequence[WaveVM], author: events.Author) -> int
         get(wave_id, lock=True)
         rows = WaveVM.objects.filter(wave=wave_id)
         before = rows.count()
-        if before + len(wave_vms) > MOST_VMS:
+        WaveVM.objects.bulk_create(wave_vms, ignore_conflicts=True)
+        after = rows.count()  # those that the wave has already do not count twice
+        if after > MOST_VMS:
             message = f"a wave has at most {MOST_VMS} VMs"
             raise errors.InvalidInput.for_field("vms", "too_many", message)
-        WaveVM.objects.bulk_create(wave_vms, ignore_conflicts=True)
-        return rows.count() - before
+    return after - before
 
 
 def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:

@@ -59,9 +59,11 @@ def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
         kind__in=[vm_objects.VM, vm_objects.VMI],
         namespace=vm.namespace,
         name=vm.name,
-    ).values_list("kind", "uid", "manifest")[:MOST]
+    ).values_list("kind", "uid", "manifest", "missed_at")[:MOST]
+    # One that a list did not contain any more is likely an older one of the same name.
     ordered_rows = sorted(
-        rows, key=lambda row: (row[1] != vmi_uid, row[0] != vm_objects.VM, row[1])
+        rows,
+        key=lambda row: (row[1] != vmi_uid, row[3] is not None, row[0] != vm_objects.VM, row[1]),
     )
     if not ordered_rows:
         return vm
@@ -204,7 +206,7 @@ def record_decision(cluster_id: int, **values: Any) -> None:
     """Record one decision; `values` are the fields of a Decision. A failure is only logged."""
     shown_values = redaction.redact_values(values)
     truncated_values = {
-        key: value[: _LONGEST_VALUES.get(key)] if isinstance(value, str) else value
+        key: _storable(value)[: _LONGEST_VALUES.get(key)] if isinstance(value, str) else value
         for key, value in shown_values.items()
     }
     try:
@@ -218,6 +220,11 @@ def record_decision(cluster_id: int, **values: Any) -> None:
             Decision.objects.create(cluster_id=cluster_id, at=Now(), **truncated_values)
     except DatabaseError as error:
         log.warning("a webhook decision was not recorded: %s", error)
+
+
+def _storable(text: str) -> str:
+    """Return a text without what PostgreSQL refuses: NUL and halves of surrogate pairs, as JSON may escape them."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def delete_old_decisions(days: int) -> int:

@@ -284,6 +284,10 @@ class AccessFields(forms.Form):
         if self.ownership is not None:
             names = [*self.cleaned_data["namespaces"], *self.cleaned_data["add_namespace"]]
             self.ownership.save(self.instance, names, author)
+            # Who begins to own something may sign in, unless the form says that the user may not.
+            if self.instance.is_staff and not self.cleaned_data.get("is_staff", True):
+                self.instance.is_staff = False
+                self.instance.save(update_fields=["is_staff"])
 
 
 def ownership_of(requester: Any) -> Ownership | None:

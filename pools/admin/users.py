@@ -260,7 +260,8 @@ class UserAdmin(_Account, _Users):
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if change and "is_active" in form.changed_data and not obj.is_active:
+        is_closed = not (obj.is_active and obj.is_staff)
+        if change and is_closed and {"is_active", "is_staff"} & {*form.changed_data}:
             sessions.end(obj)
 
     def add_view(

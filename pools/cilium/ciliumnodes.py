@@ -26,7 +26,7 @@ from pools.cilium import node_allocation, node_blocks, node_findings, node_statu
 from pools.cilium.configuration import CILIUM_OPERATOR
 from pools.cilium.node_allocation import BlockRequest
 from pools.cilium.node_status import HOLDER, NodeStatus
-from pools.cilium.pod_pools import PodPools
+from pools.cilium.pod_pools import PodPoolCIDR, PodPools
 from pools.clusters import other_writers, recovery_mode
 from pools.clusters.reconcile import ingest, watchers
 from pools.clusters.reconcile.handler import (
@@ -101,12 +101,20 @@ class CiliumNodes(Handler):
         if not serving:
             return
         failures_by_node: dict[str, list[str]] = {}
+        # Of all nodes: what one of a smaller batch must not get may be in use by one of another batch.
+        misfits = [
+            (pool_cidr, misfit.cidr)
+            for status in statuses
+            for misfit in status.misfits
+            for pool_cidr in status.pools.touched(misfit.pool_cidr, misfit.cidr)
+        ]
         # A transaction of its own: pools are locked before any row of a block.
         with context.transaction():
             if not recovery_mode.may_allocate():
                 return
             for status, error in ingest.isolate_failures(
-                statuses, lambda batch: failures_by_node.update(_allocate(cluster_id, batch))
+                statuses,
+                lambda batch: failures_by_node.update(_allocate(cluster_id, batch, misfits)),
             ):
                 ingest.record_failure(context, self.kind, status.name, error)
         granted = node_blocks.unpublished_cidrs(cluster_id, [status.name for status in statuses])
@@ -159,18 +167,17 @@ def _record(context: SyncContext, demands: Sequence[tuple[int, NodeDemand]]) -> 
     return statuses
 
 
-def _allocate(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list[str]]:
+def _allocate(
+    cluster_id: int,
+    statuses: Sequence[NodeStatus],
+    misfits: Sequence[tuple[PodPoolCIDR, addresses.Network]],
+) -> dict[str, list[str]]:
     """Allocate blocks to nodes that lack addresses; return the failures by node."""
     node_requests = [node_request for status in statuses for node_request in _node_requests(status)]
     allocations = node_allocation.allocate(
         cluster_id,
         [node_request.request for node_request in node_requests if node_request.request.count],
-        misfits=[
-            (misfit.pool_cidr, misfit.cidr)
-            for status in statuses
-            for misfit in status.misfits
-            if misfit.pool_cidr is not None
-        ],
+        misfits=misfits,
     )
     failures: dict[str, list[str]] = {}
     for node_request in node_requests:

@@ -193,7 +193,9 @@ def ingest_register_changes(context: handler.SyncContext) -> None:
         return
     orphans_removed = bool(orphaned) and _remove_unused_orphans(context, orphaned)
     if orphans_removed or context.notes.get(_CIDRS_FREED):
-        rows_to_ingest = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
+        # A pool that was removed meanwhile neither overlaps nor fixes mask sizes any more.
+        retried = {"", errors.CIDROverlap.code, errors.ImmutableInUse.code}
+        rows_to_ingest = [row for row in rows if row.problem_code in retried]
     else:
         rows_to_ingest = [row for row in rows if not row.problem_code]
     for start in range(0, len(rows_to_ingest), _BATCH):

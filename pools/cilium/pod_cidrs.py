@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pools.cilium import configuration as cilium_configuration, node_status
 from pools.cilium.node_status import FAMILIES, NodeStatus
 from pools.cilium.pod_pools import PodPools
+from pools.clusters.reconcile import storage
 from pools.core import addresses, errors, redaction
 from pools.core.cilium import ciliumnode, configuration, multipool, podippool
 from pools.models import Block, BlockState, Cluster, ObservedObject
@@ -81,6 +82,8 @@ def list_registered_nodes(
 
 
 def _parse_row(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
+    if row.problem_code == storage.UNSTORABLE:
+        return None, row.problem
     try:
         return ciliumnode.parse(row.manifest), ""
     except errors.InvalidInput as error:

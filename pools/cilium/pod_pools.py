@@ -112,6 +112,17 @@ class PodPools:
             None,
         )
 
+    def touched(self, pool_cidr: PodPoolCIDR | None, cidr: addresses.Network) -> list[PodPoolCIDR]:
+        """Return all pool CIDRs that overlap a CIDR, of which one is known: a wider CIDR may overlap several."""
+        if pool_cidr is None or cidr.prefixlen >= pool_cidr.layout.cidr.prefixlen:
+            return [pool_cidr] if pool_cidr is not None else []
+        return [
+            other
+            for pool in self.by_name.values()
+            for other in pool.cidrs
+            if other.span_touching(cidr) is not None
+        ]
+
 
 def _find_cidr_in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     first = int(cidr.network_address)

@@ -167,9 +167,13 @@ def update_pending(
     for change in changes:
         with isolated(names.get(change.id, "")):
             if change.gone:
-                migrations = models.CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
-                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=models.Now())
-                pools.complete_removal(change.id, author=author)
+                running = models.CIDRMigration.objects.filter(ended_at=None)
+                ids = list(running.filter(pool_cidr=change.id).values_list("pk", flat=True))
+                # The pool's lock comes before the rows of migrations.
+                if pools.complete_removal(change.id, author=author):
+                    running.filter(pk__in=ids).update(
+                        outcome=MigrationOutcome.REMOVED, ended_at=models.Now()
+                    )
             else:
                 pools.set_pending(change.id, change.pending, author=author)
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from pools.cilium import pool_sync
 from pools.clusters.reconcile import ingest
 from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext, Write
-from pools.core import errors
+from pools.core import addresses, errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import PodIPPool, Shape
 from pools.core.kubernetes import differences, managed_fields
@@ -145,11 +145,17 @@ def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) ->
             continue
         listed = [cidr for cidr in observed_family["cidrs"] if isinstance(cidr, str)]
         desired_family = desired_pool.families.get(number)
+        notations = {_canonical(text): text for text in listed}
         removed = set(listed) - {
-            str(entry.cidr) for entry in (desired_family.cidrs if desired_family else ())
+            notations.get(str(entry.cidr))
+            for entry in (desired_family.cidrs if desired_family else ())
         }
         own_ranges = _own_ranges(current, key)
-        ranges = {entry["cidr"]: entry for entry in family.pop("pool", [])}
+        entries = [
+            entry | {"cidr": notations.get(entry["cidr"], entry["cidr"])}
+            for entry in family.pop("pool", [])
+        ]
+        ranges = {entry["cidr"]: entry for entry in entries}
         ranges |= {cidr: own_ranges[cidr] for cidr in removed & own_ranges.keys()}
         fitting = [ranges[cidr] for cidr in listed if cidr in ranges]
         if own_ranges and not fitting:
@@ -160,6 +166,14 @@ def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) ->
         if family:
             spec[key] = family
     return {**part, "spec": spec} if spec else {k: v for k, v in part.items() if k != "spec"}
+
+
+def _canonical(text: str) -> str:
+    """Return a CIDR in the register's notation; the object's may be another one, such as `fd00::0/64`."""
+    try:
+        return str(addresses.parse_cidr(text, source=addresses.InputSource.TEXT))
+    except errors.InvalidInput:
+        return text
 
 
 def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:

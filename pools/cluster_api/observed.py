@@ -54,13 +54,13 @@ class Observation:
     pools: Mapping[PoolKey, PoolObject | errors.InvalidInput]
     paused_clusters: Mapping[ObjectName, bool]
     unknown: frozenset[str] = frozenset()
+    paused_pools: frozenset[PoolKey] = frozenset()  # invalid ones too
 
     def is_paused(self, claim: AddressClaim) -> bool:
         """Return True if the claim, its pool or its Cluster is paused, or may be without being known."""
-        pool = self.pools.get(claim.pool)
         if claim.is_paused or claim.pool.kind in self.unknown:
             return True
-        if isinstance(pool, PoolObject) and pool.is_paused:
+        if claim.pool in self.paused_pools:
             return True
         if not claim.cluster:
             return False
@@ -118,6 +118,10 @@ def read_rows(
         address_query = address_query.filter(_is_named(names))
         cluster_query = cluster_query.filter(name__in={each.claim.cluster for each in claims})
     address_rows = _rows(address_query)
+    pool_manifests = {
+        PoolKey(row.kind, row.namespace, row.name): row.manifest
+        for row in _rows(objects.filter(kind__in=contract.POOL_KINDS))
+    }
     return Observation(
         claims=claims,
         claim_uids=frozenset(row.uid for row in claim_rows),
@@ -130,10 +134,12 @@ def read_rows(
             (contract.object_name(row.manifest), contract.address_of(row.manifest))
             for row in address_rows
         ),
-        pools={
-            PoolKey(row.kind, row.namespace, row.name): parse_pool(row.manifest)
-            for row in _rows(objects.filter(kind__in=contract.POOL_KINDS))
-        },
+        pools={key: parse_pool(manifest) for key, manifest in pool_manifests.items()},
+        paused_pools=frozenset(
+            key
+            for key, manifest in pool_manifests.items()
+            if contract.has_paused_annotation(manifest)
+        ),
         paused_clusters={
             ObjectName(row.namespace, row.name): contract.is_cluster_paused(row.manifest)
             for row in _rows(cluster_query)

@@ -76,7 +76,7 @@ class SearchText:
 def parse(text: str) -> SearchText:
     """Parse a search text; never fails, as any other text is a name. A CIDR's host bits are ignored."""
     cleaned = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
-    cleaned = _without_stars(unicodedata.normalize("NFC", cleaned))
+    cleaned = _without_stars(unicodedata.normalize("NFC", cleaned).strip())
     try:
         address = addresses.parse_address(cleaned, source=addresses.InputSource.TEXT)
         network = ip_network(address)
@@ -110,7 +110,7 @@ def _without_stars(text: str) -> str:
     while part.endswith("*"):
         part = part.rstrip("*")
         part = part[:-1] if part.endswith((".", ":")) else part
-    return part or text
+    return part.strip() or text
 
 
 def _parse_pasted(text: str) -> SearchText | None:

@@ -1,12 +1,14 @@
 """The DNS names of held blocks, and their records."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from ipaddress import ip_address
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from pools.core import dns_names, errors, holders
+from pools.core import block_fields, dns_names, errors, holders
 from pools.core.block_fields import BlockAnswer
 from pools.core.dns_names import Record
 from pools.models import Block, BlockState, DNSName, Pool
@@ -47,9 +49,21 @@ def check_demand(
 
 
 def name_blocks(blocks: Sequence[BlockAnswer], name: str, *, author: events.Author) -> None:
-    """Set the name of blocks that were allocated; "" names none. Repeated, it changes nothing."""
+    """Set the name of blocks that were allocated; "" names none. Repeated, it changes nothing.
+
+    The answer that is stored under an Idempotency-Key may name blocks that its holder has released since: these are
+    left out.
+    """
     for block in blocks if name else ():
-        set_name(block["id"], name, author=author)
+        with suppress(errors.NotFound, errors.HolderChanged):
+            set_name(block["id"], name, author=author, version=partial(_require_holding, block))
+
+
+def _require_holding(answer: BlockAnswer, block: Block) -> None:
+    """Raise HolderChanged if the locked block was allocated anew since the answer."""
+    present = (block.holder_kind, block.holder_id, block_fields.format_time(block.allocated_at))
+    if present != (answer["holder"]["kind"], answer["holder"]["id"], answer["allocated_at"]):
+        raise errors.HolderChanged
 
 
 def set_name(

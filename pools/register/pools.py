@@ -186,34 +186,39 @@ def remove_cidr(pool_cidr_id: int, *, author: events.Author) -> PoolCIDR | None:
 
     If the cluster's object still has the CIDR, it stays as a pending removal and is returned.
     """
-    cidr = _get_cidr(pool_cidr_id)
-    with _locked_pool(cidr.pool_id, author=author):
+    with _locked_cidr(pool_cidr_id, author=author) as cidr:
         if not pool_cidrs.await_removal(cidr):
             pool_cidrs.delete(cidr)
     return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
 
 
-def complete_removal(pool_cidr_id: int, *, author: events.Author) -> None:
-    """Delete a CIDR after the cluster has applied its removal; with blocks in use it becomes an orphan."""
-    cidr = _get_cidr(pool_cidr_id)
-    with _locked_pool(cidr.pool_id, author=author):
-        pool_cidrs.drop(cidr, keep_orphans=True)
+def complete_removal(pool_cidr_id: int, *, author: events.Author) -> bool:
+    """Delete a CIDR after the cluster has applied its removal; with blocks in use it becomes an orphan.
+
+    Returns False and changes nothing if somebody has cancelled the removal meanwhile.
+    """
+    with _locked_cidr(pool_cidr_id, author=author) as cidr:
+        is_removed = cidr.pending == Pending.REMOVAL
+        if is_removed:
+            pool_cidrs.drop(cidr, keep_orphans=True)
+    return is_removed
 
 
 def set_pending(pool_cidr_id: int, pending: str, *, author: events.Author) -> None:
-    """Set the pending change of a CIDR; "" ends it and resumes allocations."""
-    cidr = _get_cidr(pool_cidr_id)
-    with _locked_pool(cidr.pool_id, author=author):
-        if pending:
+    """Make a CIDR a pending change, or with "" end its pending addition and resume allocations.
+
+    A CIDR that somebody has changed since it was compared with its cluster's object stays as it is.
+    """
+    with _locked_cidr(pool_cidr_id, author=author) as cidr:
+        if pending and not cidr.closed:
             orphans.suspend_allocation(cidr, Pending(pending))
-        else:
+        elif not pending and cidr.pending == Pending.ADDITION:
             orphans.resume_allocation(cidr)
 
 
 def cancel_removal(pool_cidr_id: int, *, author: events.Author) -> None:
     """Cancel a removal that the cluster has not applied yet."""
-    cidr = _get_cidr(pool_cidr_id)
-    with _locked_pool(cidr.pool_id, author=author):
+    with _locked_cidr(pool_cidr_id, author=author) as cidr:
         pool_cidrs.keep(cidr, author)
 
 
@@ -221,19 +226,16 @@ def reserve(
     pool_cidr_id: int, span: addresses.AddressRange, *, author: events.Author, reason: str = ""
 ) -> ReservedRange:
     """Reserve a range: blocks in it are not allocated any more; blocks in use stay with their holders."""
-    cidr = _get_cidr(pool_cidr_id)
-    with _locked_pool(cidr.pool_id, author=author):
+    with _locked_cidr(pool_cidr_id, author=author) as cidr:
         reserved = pool_cidrs.reserve(cidr, span, reason)
     return reserved  # noqa: RET504  # mypy: a context manager may swallow
 
 
 def unreserve(range_id: int, *, author: events.Author) -> None:
     """Remove a reserved range and make its blocks available again."""
-    reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
-    if reserved is None:
-        raise errors.NotFound("There is no such reserved range.")
-    with _locked_pool(reserved.pool_id, author=author):
-        pool_cidrs.unreserve(reserved)
+    pool_id = _get_range(range_id).pool_id
+    with _locked_pool(pool_id, author=author):
+        pool_cidrs.unreserve(_get_range(range_id))
 
 
 # --- parts of a change, under the lock ------------------------------------------------------------
@@ -293,6 +295,21 @@ def _is_register_owned(pool: Pool, author: events.Author) -> bool:
     if author.source == pool_cidrs.CLUSTER:
         return False
     return orphans.is_written_to_cluster(pool)
+
+
+@contextmanager
+def _locked_cidr(pool_cidr_id: int, *, author: events.Author) -> Iterator[PoolCIDR]:
+    """Lock a CIDR's pool for a change, and read the CIDR after that: others may have changed or removed it."""
+    pool_id = _get_cidr(pool_cidr_id).pool_id
+    with _locked_pool(pool_id, author=author):
+        yield _get_cidr(pool_cidr_id)
+
+
+def _get_range(range_id: int) -> ReservedRange:
+    reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
+    if reserved is None:
+        raise errors.NotFound("There is no such reserved range.")
+    return reserved
 
 
 def _get_cidr(pool_cidr_id: int) -> PoolCIDR:

@@ -165,11 +165,12 @@ def may_add(request: HttpRequest) -> bool:
 def add_entries(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) -> list[Entry]:
     """Add entries; those of a user who may only request addresses are recorded as requests."""
     user: Any = request.user
-    source = EntrySource.HAND
+    source, requester = EntrySource.HAND, None
     if not (user.has_perm("claims.add_entry") and scoped.request_scope(request).everything):
         services.check_request(user, ippool, specs)
-        source = EntrySource.REQUEST
-    return services.add(ippool.pk, specs, source=source, author=pages.author(request))
+        source, requester = EntrySource.REQUEST, user
+    author = pages.author(request)
+    return services.add(ippool.pk, specs, source=source, author=author, requester=requester)
 
 
 def warn_of_duplicates(request: HttpRequest, entries: list[Entry]) -> None:

@@ -189,11 +189,14 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
         for field, words, part in parts_taken_out
         if (why := _cannot_be_taken_out(part, subnets))
     ]
+    problems = problems[:_MOST_CONTRADICTIONS]  # a NAD may list thousands of excluded subnets
     problems += [
-        Contradiction(field, f"{_begin(words)} and {other} overlap: {_TWICE}", fatal=True)
-        for number, (field, words, part) in enumerate(parts_taken_out)
-        for _, other, rest in parts_taken_out[number + 1 :]
-        if _share_an_address(part, rest, subnets)
+        Contradiction(
+            parts_taken_out[first][0],
+            f"{_begin(parts_taken_out[first][1])} and {parts_taken_out[second][1]} overlap: {_TWICE}",
+            fatal=True,
+        )
+        for first, second in _overlaps([part for _, _, part in parts_taken_out], subnets)
     ]
     problems += [
         Contradiction(
@@ -208,6 +211,7 @@ def contradictions(network: udn.NetworkLike) -> list[Contradiction]:
     return problems
 
 
+_MOST_CONTRADICTIONS = 100  # that are named, of each kind
 _NO_ALLOCATOR = (
     "OVN-Kubernetes fails to reserve it, and gives no address of the network to anybody."
 )
@@ -232,10 +236,29 @@ def holds(outer: Network, inner: Network) -> bool:
     return inner.network_address in outer and outer.prefixlen <= inner.prefixlen
 
 
-def _share_an_address(one: Network, other: Network, subnets: Sequence[Network]) -> bool:
-    """Return True if both have an address besides the edges of the subnet, which are taken out anyway."""
-    if one.version != other.version or not one.overlaps(other):
-        return False
-    part = max(one, other, key=lambda network: network.prefixlen)
+def _overlaps(parts: Sequence[Network], subnets: Sequence[Network]) -> list[tuple[int, int]]:
+    """Return the first pairs of parts, by their places, that share an address besides the edges of the subnets.
+
+    Edges are taken out anyway. In order of addresses, a part comes after those that hold it.
+    """
     edges = [span.span.first for subnet in subnets for span in _edges(subnet)]
-    return part.num_addresses > sum(edge in part for edge in edges)
+    pairs: list[tuple[int, int]] = []
+    holding: list[int] = []
+    for place in sorted(
+        range(len(parts)),
+        key=lambda n: (parts[n].version, int(parts[n].network_address), parts[n].prefixlen),
+    ):
+        part = parts[place]
+        if part.num_addresses <= len(edges) and part.num_addresses <= sum(
+            edge in part for edge in edges
+        ):
+            continue
+        while holding and not (
+            parts[holding[-1]].version == part.version and holds(parts[holding[-1]], part)
+        ):
+            holding.pop()
+        pairs += [(min(place, other), max(place, other)) for other in holding]
+        if len(pairs) >= _MOST_CONTRADICTIONS:
+            break
+        holding.append(place)
+    return sorted(pairs)[:_MOST_CONTRADICTIONS]

@@ -117,7 +117,7 @@ def send_email(delivery: Delivery) -> str:
     try:
         EmailMessage(f"[Cadastre] {subject}", text, to=addresses, headers=headers).send()
     except (OSError, smtplib.SMTPException) as error:
-        return f"SMTP: {error}"
+        return faults.printable_message(f"SMTP: {error}", [settings.EMAIL_HOST_PASSWORD or ""])
     return ""
 
 

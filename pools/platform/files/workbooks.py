@@ -14,6 +14,7 @@ from typing import Any
 
 import openpyxl
 from defusedxml import DefusedXmlException
+from openpyxl.cell.read_only import EMPTY_CELL
 
 from pools.core import errors, spreadsheet_cells as cells
 from pools.platform.files import archives
@@ -23,7 +24,9 @@ LAST_ROW = 1_048_576
 LONGEST_CELL = 131_072  # characters, as for CSV; the limit of Excel is 32,767
 _ESCAPED = re.compile("_x(0009|000[aAdD])_")
 _CHUNK, _LONGEST_TAG = 1 << 20, 100
-_MERGED = re.compile(rb'mergeCell ref="([A-Z]+([0-9]+):[A-Z]+([0-9]+))"')
+_MERGED = re.compile(rb'mergeCell ref="([A-Z]{1,3}([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7}))"')
+_MOST_MERGED = 10_000  # that are counted
+_MOST_CELLS = 100_000_000  # of a sheet that is read with all columns, the blank ones included
 _LARGEST_WHOLE = 10**15
 _Sheet = Any  # openpyxl's ReadOnlyWorksheet
 
@@ -48,42 +51,46 @@ class Workbook:
         Columns outside of `column_numbers` are ""; None reads all columns.
         """
         width = None if column_numbers is None else max(column_numbers, default=0) + 1
+        wanted = None if column_numbers is None else sorted(column_numbers)
         computed: Iterator[tuple[int, tuple[object, ...]]] | None = None
+        number_of_cells = 0
         with _translated_errors():
             for number, row in enumerate(self._sheets[name].iter_rows(max_col=width), start=1):
                 if number > LAST_ROW:
                     raise file_error("damaged", f"a sheet has at most {LAST_ROW:,} rows")
                 if number > last:
                     break
-                texts = [
-                    "" if column_numbers is not None and at not in column_numbers else _text(cell)
-                    for at, cell in enumerate(row)
-                ]
-                if any(isinstance(text, cells.Formula) for text in texts):
+                # A sheet may have a million blank rows, each with 16,384 columns.
+                number_of_cells += len(row) if wanted is None else 0
+                if number_of_cells > _MOST_CELLS:
+                    raise file_error("too_large", f"a sheet has at most {_MOST_CELLS:,} cells")
+                found = {at: text for at, cell in _filled(row, wanted) if (text := _text(cell))}
+                if any(isinstance(text, cells.Formula) for text in found.values()):
                     computed = computed or self._computed(name, width)
                     values = next(values for at, values in computed if at == number)
-                    texts = list(map(_with_value, texts, values))
-                if any(texts):
-                    yield number, texts
+                    found = {at: _with_value(text, values[at]) for at, text in found.items()}
+                if any(found.values()):
+                    yield number, [found.get(at, "") for at in range(len(row))]
 
     def merged_cells(self, name: str, header: int) -> list[str]:
         """Return which cells below the header are merged over several rows, such as `A2:A4`.
 
         Only the first of merged cells has the value, and openpyxl does not say so of a sheet that it reads row by row.
         """
-        refs: list[str] = []
+        refs: dict[str, None] = {}
         end = b""
         with (
+            _translated_errors(),
             zipfile.ZipFile(io.BytesIO(self._content)) as archive,
             archive.open(self._sheets[name]._worksheet_path) as stream,
         ):
-            while chunk := stream.read(_CHUNK):
+            while len(refs) < _MOST_MERGED and (chunk := stream.read(_CHUNK)):
                 for match in _MERGED.finditer(end + chunk):
                     first, last = int(match[2]), int(match[3])
-                    if header < first < last and match[1].decode() not in refs:
-                        refs.append(match[1].decode())
+                    if header < first < last:
+                        refs[match[1].decode()] = None
                 end = chunk[-_LONGEST_TAG:]
-        return refs
+        return [*refs]
 
     def _computed(self, name: str, width: int | None) -> Iterator[tuple[int, tuple[object, ...]]]:
         """Yield each row with the values that its formulas had when the workbook was saved."""
@@ -139,6 +146,14 @@ def _translated_errors() -> Iterator[None]:
             raise file_error("xml_entities", message) from None
         message = "the workbook is damaged; save it anew as .xlsx, or the table as CSV"
         raise file_error("damaged", message) from error
+
+
+def _filled(row: tuple[Any, ...], columns: list[int] | None) -> Iterator[tuple[int, Any]]:
+    """Yield the columns of a row that have a cell, and these; of `columns` only, unless it is None."""
+    if columns is None:
+        yield from ((at, cell) for at, cell in enumerate(row) if cell is not EMPTY_CELL)
+    else:
+        yield from ((at, row[at]) for at in columns if at < len(row))
 
 
 def _text(cell: Any) -> str:

@@ -128,6 +128,7 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
             level, *limit = scope
             auth_token.limits = token_scopes.Limits(TokenLevel(level), *limit)
             user._perm_cache = auth_token.limits.usable_permissions(permissions)
+            user.usable_permissions = auth_token.limits.usable_permissions  # of other backends
             auth_token.withheld = {*permissions} - user._perm_cache
             user.is_superuser = False  # else every check of a permission would succeed
         record_use(stored_digest)

@@ -194,6 +194,8 @@ def _pool_name(pool_id: int) -> str:
 def _allocate_all(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
+    if pool_id > _HIGHEST_LOCK:
+        raise errors.NotFound("There is no such pool.")
     with transaction.atomic():
         # The same as events.recorded_by and window.lock, in one round trip. The lock comes before any
         # row, so that a transaction that holds rows never waits for it.
@@ -202,6 +204,7 @@ def _allocate_all(
     return _from_stored(stored.status, stored.answer)
 
 
+_HIGHEST_LOCK = (1 << 31) - 1  # the keys of advisory locks are of 32 bits; a path may name any id
 _BEGIN_WITH_LOCK = (
     "SELECT set_config('pghistory.context_metadata', %s::text, true),"
     " pg_advisory_xact_lock(%s::int, %s::int)::text"

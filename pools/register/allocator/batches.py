@@ -383,8 +383,17 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
     span = blocks.Span(index, index)
     if blocks.subtract([span], window.layout(parent).usable()):
         raise errors.ReservedAddress(f"{cidr} is the first or last address of {parent}.")
+    if parent.closed:
+        raise errors.ReservedAddress(_closed_message(parent, cidr))
     if not parent.free_spans.filter(first__lte=index, last__gte=index).exists():
         raise errors.ReservedAddress(f"{cidr} lies in a reserved range of {parent}.")
+
+
+def _closed_message(parent: PoolCIDR, cidr: addresses.Network) -> str:
+    reason = "its cluster has removed it"
+    if parent.pending:
+        reason = f"its {parent.get_pending_display()} is not applied in the cluster yet"
+    return f"{cidr} lies in {parent}, of which no blocks are allocated: {reason}."
 
 
 def _assign_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:

@@ -99,7 +99,9 @@ def _refuse_or_queue(
             window.lock(pool_id)  # before any row
             if (waiting := _find_waiting(pool_id, demand)) is not None:
                 return waiting
-        pool = Pool.objects.get(pk=pool_id)
+        pool = Pool.objects.filter(pk=pool_id).first()
+        if pool is None:  # deleted since it had no block left
+            raise errors.NotFound("There is no such pool.")
         _record_refusal(pool, demand, error, author)
         if wait:
             return _queue_request(pool, demand, error, key)

@@ -187,9 +187,10 @@ def queue_due() -> list[int]:
 
 
 def failed_mirrors() -> list[tuple[str, str, str]]:
-    """Return (name, code, error) of each mirror whose last run failed."""
+    """Return (name, code, error) of each mirror whose last run failed; one that was switched off is no mirror."""
     runs = RegisterImport.objects.filter(mirror=True, status__in=[Status.COMMITTED, Status.FAILED])
-    runs = runs.exclude(netbox_source=None).order_by("netbox_source__name", "-pk")
+    runs = runs.filter(netbox_source__every_minutes__isnull=False)
+    runs = runs.order_by("netbox_source__name", "-pk")
     last = runs.distinct("netbox_source__name").select_related("netbox_source")
     failed = [run for run in last if run.status == Status.FAILED]
     return [(str(run.netbox_source), run.error_code, run.error) for run in failed]

@@ -227,6 +227,8 @@ def nearest_free_blocks(
     cidr: PoolCIDR, address: addresses.Address, count: int
 ) -> list[addresses.Network]:
     """Return up to `count` free blocks of the CIDR that are nearest to the address, in order."""
+    if cidr.closed:  # nothing of it is allocated
+        return []
     grid = window.layout(cidr)
     center = grid.index_of_address(address)
     first, last = max(0, center - REACH), min(grid.count - 1, center + REACH)
