@@ -205,6 +205,11 @@ def test_a_service_account_has_no_link(administrator: Client) -> None:
     assert answer.status_code == 302
     assert (robot.is_staff, robot.has_usable_password()) == (False, False)
     assert robot.has_perm("pools.allocate")
+    namespace = f"{worlds.cluster()}/shop"
+    administrator.post(ADD, {"username": "importer", "add_namespace": namespace})
+    importer = User.objects.get(username="importer")
+    assert Membership.objects.get(user=importer).namespaces == ["shop"]
+    assert (importer.is_staff, importer.has_usable_password()) == (False, False)
 
 
 def test_a_name_is_there_once_whatever_its_capitals(administrator: Client) -> None:

@@ -44,6 +44,7 @@ from tests.observed.rows import observed
         ("10.20.*.*", "10.20.0.0/16", False),
         ("2001:db8:*", "2001:db8::/32", False),
         ("*", None, False),
+        ("* *", None, False),
         ("i-1", None, False),
         ("", None, False),
         ("' OR 1=1 --", None, False),
@@ -343,3 +344,9 @@ def test_what_is_deleted_leaves_the_palette_at_once() -> None:
     assert str(pool) in palette_links(client, "blue-pool")
     pool.delete()
     assert str(pool) not in palette_links(client, "blue-pool")
+
+
+def test_stars_and_blanks_alone_are_searched_for() -> None:
+    browser = people.browser()
+    for url in (reverse("admin:find"), reverse("admin:pools_block_changelist")):
+        assert browser.get(url, {"q": "*  *"}).status_code == 200

@@ -274,3 +274,15 @@ def test_lists_of_pools_read_the_ranges_of_few() -> None:
         ]
         assert read
         assert all(f'"pool_cidr_id" IN ({cidr.pk})' in sql for sql in read)
+
+
+def test_a_sync_run_overwrites_no_later_change_of_a_cidr(pool: Pool) -> None:
+    """It computes the changes before it has the pool's lock."""
+    pk = pool.cidrs.get(cidr=SECOND).pk
+    for later in ("removal", "addition"):
+        PoolCIDR.objects.filter(pk=pk).update(pending=later)
+        if later == "removal":  # the object was seen to have what is added
+            pools.set_pending(pk, "", author=BY)
+        else:  # the object was seen to lack what is removed
+            assert not pools.complete_removal(pk, author=BY)
+        assert PoolCIDR.objects.get(pk=pk).pending == later

@@ -234,3 +234,17 @@ def test_a_text_is_no_formula_and_a_formula_has_the_value_that_was_saved() -> No
     assert [(type(text), text) for text in row] == [
         (str, "=1"), (cells.Formula, "2"), (cells.Formula, "="), (cells.Failure, "#N/A"),
     ]  # fmt: skip
+
+
+def test_gaps_between_rows_and_columns_cost_nothing() -> None:
+    """A sheet of a few bytes may be as wide and as long as Excel allows."""
+    names = {"A": "VM", "B": "MAC address", "XFD": "IP addresses"}
+    values = {"A": "web", "B": corpus.mac(1), "XFD": "10.0.0.1"}
+    rows = "".join(
+        f"<row r='{number}'>"
+        + "".join(f"<c r='{at}{number}' t='str'><v>{text}</v></c>" for at, text in cells.items())
+        + "</row>"
+        for number, cells in ((1, names), (2, values), (200_000, {"A": ""}))
+    )
+    content = corpus.replaced(_workbook(), {SHEET: _sheet(rows.encode())})
+    assert [(item.vm, item.ips) for item in corpus.read(content)[1]] == [("web", ("10.0.0.1",))]
