@@ -311,7 +311,7 @@ def test_a_network_of_many_namespaces_costs_few_statements(
 ) -> None:
     for number in range(60):
         ovn.put(nad(f"n{number}", name="tenant"))
-    with django_assert_max_num_queries(175):  # type: ignore[operator]
+    with django_assert_max_num_queries(176):  # type: ignore[operator]
         ovn.passed()
     assert len(ovn.nads("tenant")) == 60
 
