@@ -37,8 +37,13 @@ def lock_plan(*, shared: bool = False) -> None:
 
     `shared` keeps others from choosing a free prefix, and not from writing CIDRs as well.
     """
+    take(ADDRESS_PLAN, shared=shared)
+
+
+def take(lock: int, row_id: int = 0, *, shared: bool = False) -> None:
+    """Take a lock until the transaction ends; wait for it."""
     mode = "_shared" if shared else ""
-    database.rows(f"SELECT pg_advisory_xact_lock{mode}(%s::int, 0)", [ADDRESS_PLAN])
+    database.rows(f"SELECT pg_advisory_xact_lock{mode}(%s::int, %s::int)", [lock, row_id])
 
 
 def try_lock(lock: int, row_id: int = 0) -> bool:

@@ -7,20 +7,7 @@ from django.core.management import CommandError
 
 from pools.models import Cluster, Pool
 from tests import commands
-
-CFP_PROPOSED = """\
-apiVersion: cilium.io/v2
-kind: CiliumPodIPPool
-metadata:
-  name: green-pool
-spec:
-  ipv4:
-    cidrs:
-      - cidr: 10.20.0.0/16
-        reservedRange: 10.20.0.0-10.20.0.99
-      - cidr: 10.30.0.0/16
-    maskSize: 24
-"""
+from tests.core.pod_pool_texts import PROPOSED
 
 
 def test_a_prefix_is_divided() -> None:
@@ -58,7 +45,7 @@ def test_a_refusal_names_its_code(arguments: list[str], code: str) -> None:
 def test_the_pools_of_a_file(tmp_path: Path) -> None:
     commands.output("cluster", "add", "prod")
     file = tmp_path / "pools.yaml"
-    file.write_text(CFP_PROPOSED)
+    file.write_text(PROPOSED)
     assert "created" in commands.output(
         "pools", "import", str(file), "--cluster", "prod", "--dry-run"
     )

@@ -22,7 +22,7 @@ from django.db.models.functions import Greatest
 
 from pools.core import errors
 from pools.models import Clock, Connection, Now
-from pools.platform import advisory_locks, database, events, leases, process_metrics
+from pools.platform import advisory_locks, events, leases, process_metrics
 from pools.platform.leases import FREE, Lease, LeaseLost
 
 FULL_EVERY = 600
@@ -103,10 +103,7 @@ def exclude_writers(cluster_id: int) -> None:
     For the deletion of what they lock row by row. Call it before any other lock.
     """
     for connection_id in Connection.objects.filter(cluster=cluster_id).values_list("pk", flat=True):
-        database.rows(
-            "SELECT pg_advisory_xact_lock(%s::int, %s::int)",
-            [advisory_locks.CONNECTION, connection_id],
-        )
+        advisory_locks.take(advisory_locks.CONNECTION, connection_id)
 
 
 def prove(lease: Lease) -> None:

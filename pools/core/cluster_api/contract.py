@@ -82,7 +82,6 @@ class PoolObject:
     family: int | None
     prefix: int | None
     gateway: addresses.Address | None
-    is_paused: bool
     is_deleting: bool
 
 
@@ -177,7 +176,6 @@ def parse_pool(manifest: Manifest) -> PoolObject:
         family=family,
         prefix=prefix,
         gateway=gateway,
-        is_paused=has_paused_annotation(manifest),
         is_deleting=is_deleting(manifest),
     )
 

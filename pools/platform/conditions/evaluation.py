@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext
 
 from pools.models import Alert, Delivery, DeliveryEvent, DeliveryState, Level
@@ -119,8 +119,7 @@ def _lock(*, wait: bool) -> bool:
     """Return True if no other evaluation is running."""
     if not wait:
         return advisory_locks.try_lock(advisory_locks.CONDITIONS)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
+    advisory_locks.take(advisory_locks.CONDITIONS)
     return True
 
 

@@ -26,8 +26,7 @@ LOW = 160  # a check that finds fewer blocks refills; the rest serves the reques
 def lock(*pool_ids: int) -> None:
     """Take the allocation locks of pools until the end of the transaction, in the order of every other writer."""
     for pool_id in sorted({*pool_ids}):
-        key = [advisory_locks.POOL, pool_id]
-        database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", key)
+        advisory_locks.take(advisory_locks.POOL, pool_id)
 
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:
